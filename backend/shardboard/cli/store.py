@@ -14,12 +14,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.access.audit import ChainVerification
 from shardboard.errors import ApiError, CommandError
 from shardboard.kit.bus import Bus
-from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.key_files import write_private
 from shardboard.queries.access import audit as audit_trail
 from shardboard.services.access import passwords, users
 from shardboard.services.access.authorization import set_admin
-from shardboard.services.cluster import join
+from shardboard.services.cluster import console_certificates, join
 from shardboard.services.cluster.encryption import encrypt_outdated, require_encrypted_store
 from shardboard.settings import Settings
 from shardboard.state.access import audit
@@ -37,9 +36,9 @@ def make_tokens(count: int, ttl: int, addr: str | None, directory: Path | None) 
     """
 
     async def make() -> list[str]:
-        async with _in_store("token") as (session, ca, _):
+        async with _in_store("token") as (session, _):
             created_tokens = [
-                await join.create_token(session, ca, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
+                await join.create_token(session, originator=SHELL, ttl=ttl, addr=addr) for _ in range(count)
             ]
         return [text for text, _ in created_tokens]
 
@@ -57,7 +56,7 @@ def reset_password(user: str | None) -> str:
     name, password = user or Settings().admin_user, passwords.generate()
 
     async def reset() -> None:
-        async with _in_store("reset-admin-password") as (session, _, _):
+        async with _in_store("reset-admin-password") as (session, _):
             await set_admin(session, name, password, originator=SHELL)
 
     asyncio.run(reset())
@@ -68,7 +67,7 @@ def unlock(name: str) -> str:
     """Unlock a user after failed logins."""
 
     async def end() -> bool:
-        async with _in_store("unlock") as (session, _, _):
+        async with _in_store("unlock") as (session, _):
             return await users.unlock(session, name, SHELL)
 
     was_locked = asyncio.run(end())
@@ -79,7 +78,7 @@ def rotate_key() -> str:
     """Encrypt the store's secrets with a new key."""
 
     async def encrypt() -> tuple[int, str]:
-        async with _in_store("rotate-store-key") as (session, _, keys):
+        async with _in_store("rotate-store-key") as (session, keys):
             return await encrypt_outdated(session, keys, originator=SHELL), keys.first
 
     try:
@@ -99,11 +98,22 @@ def rotate_key() -> str:
     return "\n".join(messages)
 
 
+def new_ca() -> str:
+    """Replace the console CA at once, for a CA that was lost or has expired. Return a message."""
+
+    async def create() -> str:
+        async with _in_store("new-ca") as (session, _):
+            return await console_certificates.reset(session, SHELL)
+
+    fingerprint = asyncio.run(create())
+    return f"Created a new console CA, SHA-256 {fingerprint}. All consoles use it. Let every agent join again."
+
+
 def check_audit() -> str:
     """Verify the audit log. Return a message; raise CommandError if it is not intact."""
 
     async def follow() -> ChainVerification:
-        async with _opened() as (store, _, _):
+        async with _opened() as (store, _):
             return await audit_trail.verify(store)
 
     check_result = asyncio.run(follow())
@@ -113,17 +123,17 @@ def check_audit() -> str:
 
 
 @asynccontextmanager
-async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, ConsoleCa, StoreKeys]]:
+async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, StoreKeys]]:
     """Open a transaction, recorded in the audit log as that command. If it is rejected, the command ends with the reason."""
     context = AuditContext(
         source=socket.gethostname(), method="", path=command, username=_shell_user(), auth_method=SHELL
     )
-    async with _opened() as (store, ca, keys):
+    async with _opened() as (store, keys):
         audit.current.set(context)
         try:
             async with store.begin() as session:
                 await require_encrypted_store(session)
-                yield session, ca, keys
+                yield session, keys
         except ApiError as refusal:
             async with store.begin() as session:
                 audit.without_audit(session)
@@ -132,21 +142,20 @@ async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, ConsoleCa
 
 
 @asynccontextmanager
-async def _opened() -> AsyncIterator[tuple[Store, ConsoleCa, StoreKeys]]:
+async def _opened() -> AsyncIterator[tuple[Store, StoreKeys]]:
     settings = Settings()
-    try:
-        ca = ConsoleCa.existing(settings)
-    except FileNotFoundError:
-        raise CommandError(f"no console found in {settings.state_dir}. Start it first") from None
+    if settings.database_url is None and not (settings.state_dir / "console.db").exists():
+        raise CommandError(f"no console found in {settings.state_dir}. Start it first")
     try:
         keys = store_keys(settings)
         try:
             store = Store(settings.store_url, Bus(), keys)
             await store.check()
+            await store.check_release(is_migrated=True)
         except ValueError as error:
             raise CommandError(str(error)) from error
         try:
-            yield store, ca, keys
+            yield store, keys
         finally:
             await store.close()
     except (ApiError, StoreKeyError) as error:

@@ -11,7 +11,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from shardboard.errors import BadRequest, NotAcceptable
 from shardboard.pki import certificate_chain
 from shardboard.pki.certificate_chain import UNREADABLE, InvalidCertificateChain
-from shardboard.pki.console_ca_files import CaRequest
+from shardboard.pki.certificate_state import CaRequest
 from shardboard.pki.key_files import load_certificate
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.pki.tls import PEER_DAYS, is_strong, key_pem, pem

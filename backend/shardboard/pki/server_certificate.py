@@ -4,12 +4,12 @@ It is the certificate named by the settings, otherwise one installed through the
 and renewed automatically. Joining agents request the last one by a name that no public CA signs, so they do not need to trust the
 certificate that browsers get.
 
-    <state_dir>/tls/installed.pem    chain and key in one file, replaced together
+An installed certificate is stored with its key in the store, and all consoles of the store serve it. The other certificates belong
+to one console.
 
 Changes apply to new connections; open connections are kept.
 """
 
-import asyncio
 import logging
 import ssl
 from collections.abc import Sequence
@@ -30,13 +30,12 @@ from shardboard.errors import BadRequest, Conflict
 from shardboard.pki import certificate_chain
 from shardboard.pki.certificate_chain import UNREADABLE, InvalidCertificateChain, display_name
 from shardboard.pki.console_ca import ConsoleCa
-from shardboard.pki.key_files import load_certificate, write_private
+from shardboard.pki.key_files import load_certificate
 from shardboard.pki.tls import is_strong, pem, subject_names
 from shardboard.settings import Settings
 
 log = logging.getLogger(__name__)
 
-EVERY_SECONDS = 60.0
 Source = Literal["own", "installed", "settings"]
 
 
@@ -77,6 +76,10 @@ class ServerIdentity:
         """SHA-256 of the server's certificate (DER), hexadecimal."""
         return self.chain[0].fingerprint(hashes.SHA256()).hex()
 
+    def stored(self) -> str:
+        """Return chain and key (PEM)."""
+        return self.chain_pem() + self.key.decode()
+
     def chain_pem(self) -> str:
         return b"".join(pem(each) for each in self.chain).decode()
 
@@ -84,7 +87,7 @@ class ServerIdentity:
         """Return a server context. Raises ssl.SSLError if OpenSSL rejects the certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        load_certificate(context, self.chain_pem().encode() + self.key)
+        load_certificate(context, self.stored().encode())
         return context
 
 
@@ -94,13 +97,15 @@ class ServerCertificate:
     def __init__(self, ca: ConsoleCa, settings: Settings) -> None:
         """Raises ValueError if the settings name an unusable certificate."""
         self._ca = ca
-        self._file = ca.directory / "installed.pem"
+        self._installed: str | None = None
         self._configured_files = _configured_files(settings)
         self._seen: tuple[int, ...] = ()
         self.source: Source = "own"
         self.identity = self._own_identity = _load_files(ca.server_file)
         self._served = self._own = self.identity.context()
         self._load_configured()
+        self._load_installed()
+        ca.listeners.append(self._follow)
 
     @cached_property
     def context(self) -> ssl.SSLContext:
@@ -114,13 +119,8 @@ class ServerCertificate:
         """Expiry of `server`, the certificate that browsers get, and of `ca`, the console's own CA."""
         return {"server": self.identity.valid_until, "ca": self._ca.valid_until}
 
-    async def run(self) -> None:
-        """Renew the own certificate in time, and reload changed files of the settings. Run until cancelled."""
-        while True:
-            await asyncio.sleep(EVERY_SECONDS)
-            self.refresh()
-
     def refresh(self) -> None:
+        """Renew the own certificate in time, and reload changed files of the settings. Raises OSError."""
         if self._ca.renew():
             self._own_identity = _load_files(self._ca.server_file)
             self._own = self._own_identity.context()
@@ -139,20 +139,8 @@ class ServerCertificate:
                 )
             self._seen = current_versions
 
-    def install(self, identity: ServerIdentity) -> None:
-        """Serve an identity validated by `read`, also after restarts. Raises Conflict if the settings determine the certificate."""
-        self._check_not_configured()
-        context = identity.context()
-        write_private(self._file, identity.chain_pem().encode() + identity.key)
-        self._serve("installed", identity, context)
-
-    def remove(self) -> None:
-        """Return to the console's own certificate. Raises Conflict if the settings determine the certificate."""
-        self._check_not_configured()
-        self._file.unlink(missing_ok=True)
-        self._serve("own", self._own_identity, self._own)
-
-    def _check_not_configured(self) -> None:
+    def check_not_configured(self) -> None:
+        """Raise Conflict if the settings determine the certificate."""
         if self._configured_files is not None:
             message = "SHARDBOARD_TLS_CERT determines the certificate. Replace that file; the console reloads it within a minute."
             raise Conflict("set_by_settings", message)
@@ -165,12 +153,29 @@ class ServerCertificate:
                 self._serve("settings", identity, identity.context())
             except (OSError, ValueError) as error:
                 raise ValueError(f"SHARDBOARD_TLS_CERT and SHARDBOARD_TLS_KEY are not usable: {error}") from error
-        elif self._file.exists():
+
+    def _load_installed(self) -> None:
+        """Serve the certificate in the store, or without one the console's own."""
+        self._installed = self._ca.state.installed
+        if self._configured_files is not None:
+            return
+        if self._installed is not None:
             try:
-                identity = _load_files(self._file)
+                identity = _identity(self._installed.encode(), self._installed.encode())
                 self._serve("installed", identity, identity.context())
-            except (OSError, ValueError) as error:  # a web UI with another certificate is better than none
-                log.error("certificate: %s is not usable, serving the console's own certificate: %s", self._file, error)
+                return
+            except (OSError, *UNREADABLE) as error:  # a web UI with another certificate is better than none
+                log.error("certificate: the installed certificate is not usable, serving the console's own: %s", error)
+        self._serve("own", self._own_identity, self._own)
+
+    def _follow(self) -> None:
+        """Follow a change of the certificates in the store."""
+        if self._ca.state.installed != self._installed:
+            self._load_installed()
+        try:
+            self.refresh()
+        except OSError as error:  # retried every minute; agents also trust the previous certificate
+            log.error("certificate: cannot write the certificates of the current CA: %s", error)
 
     def _serve(self, source: Source, identity: ServerIdentity, context: ssl.SSLContext) -> None:
         self.source, self.identity, self._served = source, identity, context

@@ -49,6 +49,11 @@ class StoreKeys:
         """Name of the key that encrypts."""
         self._ciphers = {name_of(key): AESGCM(key) for key in keys}
 
+    @property
+    def names(self) -> list[str]:
+        """Names of all keys, which are public."""
+        return list(self._ciphers)
+
     def reload(self) -> None:
         """Reload the keys if another process may have changed them."""
 
@@ -68,7 +73,7 @@ class StoreKeys:
         if name not in self._ciphers:
             self.reload()
         if name not in self._ciphers:
-            key_names = ", ".join(self._ciphers)
+            key_names = ", ".join(self.names)
             raise StoreKeyError(
                 f"{column} is encrypted with the store key {name}, but the available keys are {key_names}."
             )

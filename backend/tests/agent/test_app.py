@@ -11,6 +11,7 @@ import httpx
 import psutil
 import pytest
 from backend.tests.support.certificates import SignedCertificate, sign
+from backend.tests.support.consoles.console_ca import new_console_ca, restarted
 from backend.tests.support.real_shards import (
     PASSWORD,
     find_engines,
@@ -39,8 +40,8 @@ from shardboard.contract import (
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused, AgentUnreachable
+from shardboard.pki.certificate_state import new_ca
 from shardboard.pki.console_ca import ConsoleCa
-from shardboard.pki.console_ca_files import new_signer
 from shardboard.pki.tls import serial_of
 from shardboard.settings import Settings
 
@@ -54,7 +55,7 @@ def not_yet_valid_ca() -> SignedCertificate:
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
-    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+    return new_console_ca(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @pytest.fixture
@@ -230,7 +231,7 @@ async def test_only_the_console_can_connect(agent: NodeRef, authority: ConsoleCa
 
 
 async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_path: Path) -> None:
-    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
+    other = new_console_ca(Settings(state_dir=tmp_path / "other"))
     context = other.client_ssl_context()
     agents = HttpAgents(lambda: context)
     with pytest.raises(
@@ -245,6 +246,13 @@ async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_p
         await trusting_agents.shards(agent)
     for client in (agents, trusting_agents):
         await client.close()
+
+
+async def test_all_consoles_of_a_store_can_connect(agent: NodeRef, authority: ConsoleCa, tmp_path: Path) -> None:
+    second = restarted(authority, Settings(state_dir=tmp_path / "second"))
+    client = HttpAgents(second.client_ssl_context)
+    assert await client.shards(agent) == []
+    await client.close()
 
 
 async def test_requests_outside_the_contract_are_rejected(agent: NodeRef, authority: ConsoleCa, root: Path) -> None:
@@ -297,32 +305,33 @@ async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> Non
     Console and agent can connect in every step. At the end, certificates of the previous CA are rejected and connections that
     use them are closed.
     """
-    ca = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
-    before = ConsoleCa.existing(Settings(state_dir=tmp_path / "console"))
+    ca = new_console_ca(Settings(state_dir=tmp_path / "console"))
+    before = new_console_ca(Settings(state_dir=tmp_path / "before"))
+    before.apply(ca.state)
     agents = HttpAgents(ca.client_ssl_context)
     async with running_agent(root, ca) as agent:
-        (stolen_certificate := tmp_path / "stolen.pem").write_bytes((ca.directory / "client.pem").read_bytes())
+        (stolen_certificate := tmp_path / "stolen.pem").write_text(ca.state.client)
         with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*do not accept its certificate"):
-            await agents.set_trusted_cas(agent, new_signer().pem, "")
+            await agents.set_trusted_cas(agent, new_ca().pem, "")
         with pytest.raises(AgentRefused, match=r"rejected the CA certificates: .*its files are not usable"):
             await agents.set_trusted_cas(agent, "nonsense", "")
         with pytest.raises(AgentRefused, match="is not valid yet by this machine's clock"):
             await agents.set_trusted_cas(agent, ca.ca_pem + not_yet_valid_ca().pem, "")
-        ca.announce()
+        ca.apply(ca.state.announcing())
         await agents.set_trusted_cas(agent, ca.trusted, ca.bundle)
-        ca.switch()
+        ca.apply(ca.state.switched())
         ca.renew()
-        assert not ca.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
+        assert not ca.state.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
         assert await agents.shards(agent) == []
         await agents.install_certificate(agent, ca.sign_agent(await agents.request_certificate(agent), ADDRESS))
-        assert ca.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
+        assert ca.state.is_issued_by_current((await agents.read_certificate(agent)).signing_key)
         stolen_context = ssl.create_default_context(cadata=ca.ca_pem)
         stolen_context.load_cert_chain(stolen_certificate)
         stolen_client = HttpAgents(lambda: stolen_context)
         assert await stolen_client.shards(agent) == [], "the previous CA is still trusted"
         open_stream = stolen_client.samples(agent, 0, "")
         await anext(open_stream)
-        ca.remove_former()
+        ca.apply(ca.state.without_former())
         await agents.set_trusted_cas(agent, ca.trusted, ca.bundle)
         assert await agents.shards(agent) == []
         assert (root / "tls" / "ca.pem").read_text() == ca.ca_pem

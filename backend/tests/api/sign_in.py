@@ -32,8 +32,8 @@ async def add_ann(client: httpx.AsyncClient) -> int:
 
 
 @asynccontextmanager
-async def browser_of(console: Console) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app_for(console), client=("192.0.2.9", 40000))
+async def browser_of(console: Console, number: int = 0) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(app_for(console, number), client=("192.0.2.9", 40000))
     headers = {"X-Requested-With": "shardboard"}
     async with httpx.AsyncClient(transport=transport, base_url="https://console", headers=headers) as browser:
         yield browser

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import without_pulses
 
 from shardboard.agent.cluster import key_generation
@@ -35,7 +36,7 @@ SAMPLE = Sample(
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
-    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+    return new_console_ca(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ async def test_certificate_for_another_address_is_rejected(
 
 @pytest.mark.usefixtures("short_timeouts")
 async def test_agent_of_another_console_is_reported_as_such(agents: HttpAgents, tmp_path: Path) -> None:
-    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
+    other = new_console_ca(Settings(state_dir=tmp_path / "other"))
     async with fake_agent(tmp_path, other, http_reply("[]")) as node:
         with pytest.raises(AgentUnreachable, match=r"belongs to another console, .* its certificate is of another CA"):
             await agents.shards(node)

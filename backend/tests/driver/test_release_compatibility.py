@@ -13,6 +13,7 @@ import uvicorn
 from backend.tests.collectors.samples import BOOT
 from backend.tests.contract import previous_contract as before
 from backend.tests.contract import protocol_2
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import standalone_shard, start_request, wait_until, without_pulses
 from backend.tests.support.running_agent import ADDRESS, identity_of
 from starlette.applications import Starlette
@@ -57,7 +58,7 @@ from shardboard.settings import Settings
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
-    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+    return new_console_ca(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @asynccontextmanager

@@ -5,20 +5,20 @@ import ssl
 
 import httpx
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from shardboard.local.loopback import free_port
 from shardboard.net import http_server
-from shardboard.pki.console_ca import ConsoleCa
 from shardboard.settings import Settings
 
 
 async def test_idle_clients_do_not_delay_the_shutdown(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The clients use TLS and do not read the closing message of the server."""
     monkeypatch.setattr(http_server, "DRAIN_SECONDS", 3600)
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     app = Starlette(routes=[Route("/", lambda _: PlainTextResponse("here"))])
     port = free_port()
     config = http_server.config(app, "127.0.0.1", port, ssl_certfile=str(ca.server_file))

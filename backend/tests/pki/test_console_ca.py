@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca, restarted
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -20,8 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 from shardboard.agent.cluster import key_generation as key
 from shardboard.contract.protocol import CONSOLE_NAME
 from shardboard.errors import NotAcceptable
-from shardboard.pki import console_ca as authorities
-from shardboard.pki import tls
+from shardboard.pki import certificate_state, console_ca, tls
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.tls import CA_DAYS, PEER_DAYS
 from shardboard.settings import Settings
@@ -116,39 +116,37 @@ def greeting(context: ssl.SSLContext, port: int) -> bytes:
 
 
 def test_keys_are_readable_only_by_the_owner(settings: Settings) -> None:
-    directory = ConsoleCa.load(settings).directory
+    directory = new_console_ca(settings).directory
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
     assert sorted(path.name for path in directory.iterdir()) == [
-        "ca.key",
         "ca.pem",
-        "client.pem",
         "server.pem",
     ]
 
 
 def test_second_start_does_not_change_files(settings: Settings) -> None:
-    first = ConsoleCa.load(settings)
+    first = new_console_ca(settings)
     before = {path.name: path.read_bytes() for path in first.directory.iterdir()}
-    second = ConsoleCa.load(settings)
+    second = restarted(first, settings)
     assert {path.name: path.read_bytes() for path in second.directory.iterdir()} == before
     assert second.ca_fingerprint() == first.ca_fingerprint()
 
 
 def test_each_certificate_is_valid_for_one_direction(settings: Settings) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     usages = {}
-    for name in ("server", "client"):
-        certificate = x509.load_pem_x509_certificate((ca.directory / f"{name}.pem").read_bytes())
+    for name, pair in (("server", ca.server_file.read_bytes()), ("client", ca.state.client.encode())):
+        certificate = x509.load_pem_x509_certificate(pair)
         certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(ca.ca_pem.encode()))
         usages[name] = list(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     assert usages == {"server": [ExtendedKeyUsageOID.SERVER_AUTH], "client": [ExtendedKeyUsageOID.CLIENT_AUTH]}
 
 
 def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Settings) -> None:
-    before = ConsoleCa.load(settings)
+    before = new_console_ca(settings)
     old = before.server_file.read_bytes()
-    after = ConsoleCa.load(settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
+    after = restarted(before, settings.model_copy(update={"public_names": ["Console.Example.com", "192.0.2.7"]}))
     new = x509.load_pem_x509_certificate(after.server_file.read_bytes())
     names = new.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "console.example.com" in names.get_values_for_type(x509.DNSName)
@@ -158,8 +156,8 @@ def test_new_names_renew_the_server_certificate_but_not_the_ca(settings: Setting
 
 
 def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
-    ca = ConsoleCa.load(settings)
+    monkeypatch.setattr(console_ca, "SERVER_DAYS", tls.RENEW_DAYS - 1)
+    ca = new_console_ca(settings)
     old = ca.server_file.read_bytes()
     monkeypatch.undo()
     assert (ca.renew(), ca.renew()) == (True, False)
@@ -170,7 +168,7 @@ def test_certificate_about_to_expire_is_renewed(settings: Settings, monkeypatch:
 
 
 def test_revoked_certificates_are_refused_on_the_next_connection(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     with agent_server(ca, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
         for refused, is_accepted in [
@@ -188,7 +186,7 @@ def test_revoked_certificates_are_refused_on_the_next_connection(settings: Setti
                 with pytest.raises(ssl.SSLCertVerificationError, match="revoked"):
                     greeting(ca.client_ssl_context(), port)
     # After a restart the console receives the list before it connects to agents.
-    reloaded = ConsoleCa.load(settings)
+    reloaded = restarted(ca, settings)
     assert reloaded.reject_certificates({own})
     with agent_server(reloaded, tmp_path) as port:
         own = tls.serial_of((tmp_path / "agent-127.0.0.1.pem").read_text())
@@ -198,9 +196,9 @@ def test_revoked_certificates_are_refused_on_the_next_connection(settings: Setti
 
 
 def test_revocation_list_is_applied_again_after_an_error(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     ca.client_ssl_context()
-    monkeypatch.setattr(authorities, "memory_file", Mock(side_effect=OSError(28, "No space left on device")))
+    monkeypatch.setattr(console_ca, "memory_file", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(OSError, match="No space"):
         ca.reject_certificates({"ab12"})
     monkeypatch.undo()
@@ -210,39 +208,40 @@ def test_revocation_list_is_applied_again_after_an_error(settings: Settings, mon
 def test_client_certificate_is_renewed_while_the_console_runs(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)  # the value of an earlier release
-    ca = ConsoleCa.load(settings)
+    monkeypatch.setattr(certificate_state, "PEER_DAYS", CA_DAYS)  # the value of an earlier release
+    ca = new_console_ca(settings)
     context = ca.client_ssl_context()
-    old = (ca.directory / "client.pem").read_bytes()
+    old = ca.state
     monkeypatch.undo()
-    assert ca.renew() is False
-    new = (ca.directory / "client.pem").read_bytes()
-    assert new != old
+    new = old.renewed()
+    assert new.client != old.client
+    assert new.renewed() is new
+    ca.apply(new)
     assert ca.client_ssl_context() is context
     served_certificates: list[bytes | None] = []
     with agent_server(ca, tmp_path, seen=served_certificates) as port:
         assert greeting(context, port) == b"welcome"
-    assert served_certificates == [ssl.PEM_cert_to_DER_cert(new.decode().partition("-----BEGIN P")[0])]
-    ca.renew()
-    assert (ca.directory / "client.pem").read_bytes() == new
+    assert served_certificates == [ssl.PEM_cert_to_DER_cert(new.client.partition("-----BEGIN P")[0])]
 
 
 def test_damaged_server_certificate_is_replaced(settings: Settings) -> None:
-    file = ConsoleCa.load(settings).server_file
+    ca = new_console_ca(settings)
+    file = ca.server_file
     for damaged in (b"not PEM", file.read_bytes()[:-100], file.read_bytes().partition(b"-----BEGIN P")[0]):
         file.write_bytes(damaged)
-        ConsoleCa.load(settings)
+        restarted(ca, settings)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
 
 def test_separate_key_files_are_removed_by_the_first_renewal(settings: Settings) -> None:
     """Earlier releases stored the key in a separate file."""
-    file = ConsoleCa.load(settings).server_file
+    ca = new_console_ca(settings)
+    file = ca.server_file
     certificate, separator, key = file.read_bytes().partition(b"-----BEGIN P")
     file.write_bytes(certificate)
     key_file = file.with_suffix(".key")
     key_file.write_bytes(separator + key)
-    ConsoleCa.load(settings)
+    restarted(ca, settings)
     assert not key_file.exists()
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
 
@@ -253,48 +252,48 @@ def test_full_disk_is_an_error_only_without_a_valid_certificate(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(authorities, "PEER_DAYS", CA_DAYS)
-    ca = ConsoleCa.load(settings)
+    monkeypatch.setattr(console_ca, "SERVER_DAYS", CA_DAYS)
+    ca = new_console_ca(settings)
     monkeypatch.undo()
-    monkeypatch.setattr(authorities, "write_private", full)
-    assert ConsoleCa.load(settings).renew() is False
-    assert "client.pem failed, the previous certificate is valid until" in caplog.text
-    (ca.directory / "client.pem").unlink()
+    monkeypatch.setattr(console_ca, "write_private", full)
+    assert restarted(ca, settings).renew() is False
+    assert "server.pem failed, the previous certificate is valid until" in caplog.text
+    ca.server_file.unlink()
     with pytest.raises(OSError, match="No space"):
-        ConsoleCa.load(settings)
+        restarted(ca, settings)
 
 
 def test_client_and_agent_certificates_are_valid_from_the_start_of_the_ca(settings: Settings) -> None:
     """A machine whose clock is wrong can still accept them."""
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     valid_from = x509.load_pem_x509_certificate(ca.ca_pem.encode()).not_valid_before_utc
-    client = x509.load_pem_x509_certificate((ca.directory / "client.pem").read_bytes())
+    client = x509.load_pem_x509_certificate(ca.state.client.encode())
     agents = x509.load_pem_x509_certificate(ca.sign_agent(key.generate()[1], "127.0.0.1").encode())
     assert (client.not_valid_before_utc, agents.not_valid_before_utc) == (valid_from, valid_from)
 
 
-def test_foreign_ca_key_is_an_error(settings: Settings, tmp_path: Path) -> None:
-    ConsoleCa.load(settings)
-    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
-    (settings.state_dir / "tls" / "ca.key").write_bytes((other.directory / "ca.key").read_bytes())
-    with pytest.raises(ValueError, match="is not the key of"):
-        ConsoleCa.load(settings)
-
-
-def test_existing_does_not_create_files(settings: Settings) -> None:
-    with pytest.raises(FileNotFoundError):
-        ConsoleCa.existing(settings)
-    assert not settings.state_dir.exists()
+def test_store_with_an_older_ca_is_reported(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    """A copy of the store from before a replacement was restored."""
+    ca = new_console_ca(settings)
+    before = ca.state
+    ca.apply(before.announcing().switched())
+    restarted(ca, settings)
+    ca.apply(ca.state.without_former())
+    ca.renew()
+    restarted(ca, settings)
+    assert not caplog.records
+    ConsoleCa(before, settings)
+    assert "If an older copy was restored" in caplog.text
 
 
 def test_agent_certificate_cannot_have_the_name_of_the_console(settings: Settings) -> None:
     csr = request_for(ec.generate_private_key(ec.SECP256R1()))
     with pytest.raises(NotAcceptable, match="is reserved for the console"):
-        ConsoleCa.load(settings).sign_agent(csr, CONSOLE_NAME.upper())
+        new_console_ca(settings).sign_agent(csr, CONSOLE_NAME.upper())
 
 
 def test_agent_certificate_names_only_its_address(settings: Settings) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     csr = request_for(ec.generate_private_key(ec.SECP256R1()), "localhost", "console.example.com")
     certificate = x509.load_pem_x509_certificate(ca.sign_agent(csr, "127.0.0.3").encode())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -323,25 +322,25 @@ def with_broken_signature(csr_pem: str) -> str:
 )
 def test_invalid_signing_requests_are_refused(settings: Settings, csr: str, message: str) -> None:
     with pytest.raises(NotAcceptable, match=message) as refusal:
-        ConsoleCa.load(settings).sign_agent(csr, "127.0.0.1")
+        new_console_ca(settings).sign_agent(csr, "127.0.0.1")
     assert (refusal.value.code, refusal.value.field) == ("invalid_certificate", "csr")
 
 
 def test_console_connects_to_an_agent(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     with agent_server(ca, tmp_path) as port:
         assert greeting(ca.client_ssl_context(), port) == b"welcome"
 
 
 def test_agent_refuses_a_client_without_a_certificate(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     context = ssl.create_default_context(cafile=str(ca.ca_file))
     with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(context, port)
 
 
 def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     agent = ssl.create_default_context(cafile=str(ca.ca_file))
     agent.load_cert_chain(*agent_files(ca, tmp_path, "127.0.0.2"))
     with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
@@ -349,15 +348,15 @@ def test_agent_refuses_another_agent(settings: Settings, tmp_path: Path) -> None
 
 
 def test_agent_refuses_another_console(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
-    foreign = ConsoleCa.load(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
+    ca = new_console_ca(settings)
+    foreign = new_console_ca(Settings(state_dir=tmp_path / "foreign")).client_ssl_context()
     foreign.load_verify_locations(ca.ca_file)
     with agent_server(ca, tmp_path) as port, pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(foreign, port)
 
 
 def test_console_refuses_an_agent_with_another_address(settings: Settings, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(settings)
+    ca = new_console_ca(settings)
     with (
         agent_server(ca, tmp_path, addr="127.0.0.2") as port,
         pytest.raises(ssl.SSLCertVerificationError, match=r"127\.0\.0\.1"),
@@ -367,7 +366,7 @@ def test_console_refuses_an_agent_with_another_address(settings: Settings, tmp_p
 
 @pytest.mark.parametrize("days", [-1, -1000])
 def test_console_refuses_an_expired_certificate_of_an_agent(settings: Settings, tmp_path: Path, days: int) -> None:
-    authority = ConsoleCa.load(settings)
+    authority = new_console_ca(settings)
     with (
         agent_server(authority, tmp_path, days=days) as port,
         pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"),
@@ -378,12 +377,14 @@ def test_console_refuses_an_expired_certificate_of_an_agent(settings: Settings, 
 def test_agent_refuses_an_expired_certificate_of_the_console(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(authorities, "PEER_DAYS", -1)
-    authority = ConsoleCa.load(settings)
+    monkeypatch.setattr(certificate_state, "PEER_DAYS", -1)
+    authority = new_console_ca(settings)
     seen: list[bytes | None] = []
     with agent_server(authority, tmp_path, seen=seen) as port:
         with pytest.raises((ssl.SSLError, ConnectionError)):
             greeting(authority.client_ssl_context(), port)
         assert seen == []
         monkeypatch.undo()
-        assert greeting(ConsoleCa.load(settings).client_ssl_context(), port) == b"welcome", "the console renews it"
+        assert greeting(ConsoleCa(authority.state.renewed(), settings).client_ssl_context(), port) == b"welcome", (
+            "the console renews it"
+        )

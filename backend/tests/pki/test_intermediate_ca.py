@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard.errors import ApiError
-from shardboard.pki.console_ca_files import CaRequest
+from shardboard.pki.certificate_state import CaRequest
 from shardboard.pki.intermediate_ca import validate_intermediate_ca
 from shardboard.pki.signer import CertificateAuthority
 

@@ -4,7 +4,6 @@ sockets."""
 import asyncio
 import contextlib
 import ssl
-import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from backend.tests.support.certificates import SignedCertificate, sign
+from backend.tests.support.consoles.console_ca import new_console_ca, restarted
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -38,7 +38,11 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def opened(settings: Settings) -> ServerCertificate:
-    return ServerCertificate(ConsoleCa.load(settings), settings)
+    return ServerCertificate(new_console_ca(settings), settings)
+
+
+def install(ca: ConsoleCa, signed: SignedCertificate) -> None:
+    ca.apply(ca.state.installing(validate_identity(signed.pem, signed.key_pem).stored()))
 
 
 @asynccontextmanager
@@ -64,13 +68,13 @@ async def serving(certificate: ServerCertificate) -> AsyncIterator[GetCertificat
 
 
 async def test_installed_certificate_is_served_immediately_and_after_a_restart(settings: Settings) -> None:
-    certificate = opened(settings)
+    certificate = ServerCertificate(ca := new_console_ca(settings), settings)
     own = certificate.identity.chain[0]
     first, second = sign("ec"), sign("rsa", key=rsa.generate_private_key(65537, 2048))
     async with serving(certificate) as get_served:
         assert await get_served(None) == own
         for signed in (first, second, first):  # with different key types: the context must not keep both
-            certificate.install(validate_identity(signed.pem, signed.key_pem))
+            install(ca, signed)
             assert (await get_served(None), await get_served("console.example.com")) == (
                 signed.certificate,
                 signed.certificate,
@@ -80,27 +84,19 @@ async def test_installed_certificate_is_served_immediately_and_after_a_restart(s
             "server": first.certificate.not_valid_after_utc,
             "ca": certificate.expiries["ca"],
         }
-    reloaded = opened(settings)
+    reloaded = ServerCertificate(ca := restarted(ca, settings), settings)
     assert (reloaded.source, reloaded.identity.chain[0]) == ("installed", first.certificate)
     async with serving(reloaded) as get_served:
         assert await get_served(None) == first.certificate
-        reloaded.remove()
+        ca.apply(ca.state.installing(None))
         assert (reloaded.source, await get_served(None)) == ("own", own)
-    assert opened(settings).source == "own"
-
-
-def test_installed_file_is_readable_only_by_its_owner(settings: Settings) -> None:
-    certificate, signed = opened(settings), sign("mine")
-    certificate.install(validate_identity(signed.pem, signed.key_pem))
-    [file] = (settings.state_dir / "tls").glob("installed*")
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert not list(ca.directory.glob("installed*")), "its key is only in the store"
 
 
 def test_damaged_installed_certificate_does_not_prevent_startup(settings: Settings) -> None:
-    certificate, signed = opened(settings), sign("mine")
-    certificate.install(validate_identity(signed.pem, signed.key_pem))
-    (settings.state_dir / "tls" / "installed.pem").write_text(signed.pem)
-    assert opened(settings).source == "own"
+    ca = new_console_ca(settings)
+    ca.apply(ca.state.installing(sign("mine").pem))  # without its key
+    assert ServerCertificate(ca, settings).source == "own"
 
 
 async def test_own_certificate_is_renewed_automatically(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +117,12 @@ def test_own_certificate_is_renewed_while_another_is_installed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(authorities, "SERVER_DAYS", tls.RENEW_DAYS - 1)
-    certificate, signed = opened(settings), sign("mine")
-    certificate.install(validate_identity(signed.pem, signed.key_pem))
+    certificate, signed = ServerCertificate(ca := new_console_ca(settings), settings), sign("mine")
+    install(ca, signed)
     monkeypatch.undo()
     certificate.refresh()
     assert certificate.identity.chain[0] == signed.certificate
-    certificate.remove()
+    ca.apply(ca.state.installing(None))
     assert certificate.expiries["server"] > datetime.now(UTC) + timedelta(days=tls.SERVER_DAYS - 1)
 
 
@@ -162,11 +158,13 @@ async def test_certificate_of_the_settings_is_reloaded(
 
 
 def test_certificate_of_the_settings_takes_precedence(configured: Settings) -> None:
-    certificate, signed = opened(configured), sign("mine")
-    for change in (lambda: certificate.install(validate_identity(signed.pem, signed.key_pem)), certificate.remove):
-        with pytest.raises(Conflict, match="SHARDBOARD_TLS_CERT"):
-            change()
-    assert not (configured.state_dir / "tls" / "installed.pem").exists()
+    certificate = ServerCertificate(ca := new_console_ca(configured), configured)
+    served = certificate.identity
+    install(ca, sign("mine"))  # by another console without these settings
+    for each in (certificate, ServerCertificate(ca, configured)):
+        assert (each.source, each.identity.fingerprint) == ("settings", served.fingerprint)
+    with pytest.raises(Conflict, match="SHARDBOARD_TLS_CERT"):
+        certificate.check_not_configured()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +202,9 @@ def test_chain_is_used_unchanged(settings: Settings) -> None:
         ["a.example.com", "b.example.com"],
     )
     assert (identity.subject, identity.issuer) == ("CN=leaf", "CN=root")
-    opened(settings).install(identity)
+    ca = new_console_ca(settings)
+    ca.apply(ca.state.installing(identity.stored()))
+    assert ServerCertificate(ca, settings).identity == identity
 
 
 def encrypted(signed: SignedCertificate) -> str:

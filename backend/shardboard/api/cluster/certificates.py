@@ -73,9 +73,9 @@ async def remove_certificate(admin: Admin, console: ConsoleDep, name: str) -> di
         raise NotFound("unknown_certificate", f"The certificate {name!r} does not exist.")
     if console.certificate.source == "own":
         raise Forbidden("required_certificate", "No certificate is installed. The console's own one cannot be removed.")
+    console.certificate.check_not_configured()
     async with console.store.begin() as session:
-        service.record_removal(session, admin)
-        console.certificate.remove()
+        await service.remove(session, console.ca, admin)
     return {}
 
 
@@ -111,7 +111,7 @@ async def _install(
         raise BadRequest("invalid_certificate", message, field="certificates")
     identity = server_certificate.validate_identity(requested[0].certificate, requested[0].key)
     if not dry_run:
+        console.certificate.check_not_configured()
         async with console.store.begin() as session:
-            service.record_installation(session, identity, admin)
-            console.certificate.install(identity)
+            await service.install(session, console.ca, identity, admin)
     return JSONResponse(schema.render_console_certificate("installed", identity))

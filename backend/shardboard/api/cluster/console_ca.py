@@ -1,7 +1,6 @@
 """Endpoints of the console's private CA: show it, and replace it by a new CA or by one that an external CA has signed."""
 
 import asyncio
-import logging
 from contextlib import suppress
 
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -23,8 +22,6 @@ from shardboard.console import Console
 from shardboard.errors import BadRequest
 from shardboard.schemas.cluster import console_ca as schema
 from shardboard.services.cluster import console_ca as service
-
-log = logging.getLogger(__name__)
 
 CONFIRM_TIMEOUT_SECONDS = 10
 """Time that agents have to confirm that they trust the next CA."""
@@ -66,7 +63,7 @@ async def create_ca_request(
 ) -> JSONResponse:
     """Create a certificate signing request for an external CA. It replaces an open request.
 
-    The private key stays in the console's state directory. Required role: `admin`.
+    The private key stays in the store. Required role: `admin`.
     """
     body = body or schema.NewCaRequest()
     request = await service.create_signing_request(session, console.ca, admin, body.common_name, body.organization)
@@ -97,7 +94,6 @@ async def announce_ca(
             raise BadRequest("invalid_certificate", "`certificate` is required in a dry run.", field="certificate")
         return JSONResponse(schema.render_ca(await service.check_certificate(session, console.ca, chain)))
     announced = await service.announce(session, console.ca, admin, chain)
-    console.bus.publish("authority", ("ordered", None))
     return JSONResponse(schema.render_ca(announced))
 
 
@@ -119,11 +115,6 @@ async def switch_ca(admin: Admin, console: ConsoleDep) -> JSONResponse:
                 await console.trust.update(force=True)
     async with console.store.begin() as session:  # opened only now because agents may be slow
         await service.switch(session, console.ca, admin)
-    console.bus.publish("authority", ("switch", None))
-    try:
-        console.certificate.refresh()
-    except OSError as error:  # retried every minute; agents also trust the previous certificate
-        log.error("console certificate: cannot write the certificates of the current CA: %s", error)
     async with console.store.read() as reader:
         return await _state_reply(reader, console)
 
@@ -140,7 +131,6 @@ async def withdraw_ca(admin: Admin, session: WriteSessionWithoutDryRun, console:
     To return to another CA after `switch`, replace the CA again when the previous one has been removed. Required role: `admin`.
     """
     await service.withdraw(session, console.ca, admin)
-    console.bus.publish("authority", ("ordered", None))
     return await _state_reply(session, console)
 
 

@@ -1,8 +1,8 @@
 """Idempotency keys: a request that is repeated with the same `Idempotency-Key` is executed once.
 
 The reply is stored in the transaction of the request, so that there is never an effect without a stored reply. Requests that are
-still being executed are in memory only, because one console at a time uses a store. Errors are not stored: a request that failed
-has no effect and can be executed again.
+still being executed are in the memory of the console, and on PostgreSQL their transaction holds a lock for the other consoles. Both
+end with the console. Errors are not stored: a request that failed has no effect and can be executed again.
 """
 
 import hashlib
@@ -109,8 +109,7 @@ def executing(store: Store, request: IdempotentRequest | None) -> Iterator[None]
         return
     running = _executing.setdefault(store, set())
     if request.identity in running:
-        message = f"A request with this {HEADER} is still being executed. Send it again later."
-        raise StillExecuting("idempotency_key_in_use", message, field=HEADER)
+        raise _still_executing()
     running.add(request.identity)
     try:
         yield
@@ -121,10 +120,12 @@ def executing(store: Store, request: IdempotentRequest | None) -> Iterator[None]
 async def replay_or_start(scope: Scope, session: AsyncSession, request: IdempotentRequest | None) -> None:
     """Raise ReplayedReply if the request was executed before, or Unprocessable if its key was used for another request.
 
-    Otherwise `store_reply` stores its reply in this session.
+    Otherwise `store_reply` stores its reply in this session. Raises StillExecuting if another console is executing it.
     """
     if request is None:
         return
+    if not await idempotent_replies.lock(session, *request.identity):
+        raise _still_executing()
     stored = await idempotent_replies.find(session, *request.identity, since=datetime.now(UTC) - LIFETIME)
     if stored is None:
         scope[_PENDING] = request, session
@@ -133,6 +134,11 @@ async def replay_or_start(scope: Scope, session: AsyncSession, request: Idempote
     else:
         message = f"This {HEADER} was used for a request with other contents. Use a new key for each request."
         raise Unprocessable("idempotency_key_reused", message, field=HEADER)
+
+
+def _still_executing() -> StillExecuting:
+    message = f"A request with this {HEADER} is still being executed. Send it again later."
+    return StillExecuting("idempotency_key_in_use", message, field=HEADER)
 
 
 async def store_reply(scope: Scope, reply: Response) -> None:

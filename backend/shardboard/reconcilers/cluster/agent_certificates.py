@@ -55,7 +55,7 @@ class AgentCertificatesLoop:
             while True:
                 await self.check(datetime.now(UTC))
                 self._bus.publish("authority", ("looked", None))
-                await changes.wait_until(lambda change: change[0] in ("node", "switch"), self._ca.retry_seconds)
+                await changes.wait_until(lambda change: change[0] in ("node", "changed"), self._ca.retry_seconds)
 
     async def run_rejections(self) -> None:
         """Run until cancelled."""
@@ -102,11 +102,9 @@ class AgentCertificatesLoop:
             expiry, failure = None, _failure(error, node)
         if ca_fingerprint != self._ca.ca_fingerprint():
             return  # the CA was replaced during the check: all are checked again
-        if failure and self._ca.former is not None:
-            # The CA replacement waits for this node, which is retried soon
-            self._ca.agent_progress.unrenewed[node.uid] = failure
-        else:
-            self._ca.agent_progress.unrenewed.pop(node.uid, None)
+        blocks_replacement = bool(failure) and self._ca.former is not None
+        await self._save_state(node, certificate_failure=failure if blocks_replacement else "")
+        if not blocks_replacement:  # otherwise it is retried soon
             self._checked[node.uid] = asyncio.get_running_loop().time()
         if expiry is not None:
             message = (
@@ -122,7 +120,7 @@ class AgentCertificatesLoop:
         """Return the expiry of the new certificate; None if no renewal was due or the agent does not support it."""
         served = await self._agents.read_certificate(node)
         await self._save_certificate(node, served.serial, served.valid_until, now)
-        if not self._is_due(node, served, now):
+        if not await self._is_due(node, served, now):
             return None
         try:
             request = await self._agents.request_certificate(node)
@@ -133,14 +131,25 @@ class AgentCertificatesLoop:
             return None
         await self._agents.install_certificate(node, certificate)
         served = await self._agents.read_certificate(node)
-        if self._is_due(node, served, now):
+        if await self._is_due(node, served, now):
             raise AgentError("it accepted a new certificate but still serves another one")
         return served.valid_until
 
-    def _is_due(self, node: NodeRef, served: ServedCertificate, now: datetime) -> bool:
-        if self._ca.is_issued_by_current(served.signing_key):
-            self._ca.agent_progress.presented_cas[node.uid] = self._ca.ca_fingerprint()
-        return self._ca.is_due(served.valid_until, served.signing_key, PEER_DAYS, now)
+    async def _is_due(self, node: NodeRef, served: ServedCertificate, now: datetime) -> bool:
+        if self._ca.state.is_issued_by_current(served.signing_key):
+            await self._save_state(node, presented_ca=self._ca.ca_fingerprint())
+        return self._ca.state.is_due(served.valid_until, served.signing_key, PEER_DAYS, now)
+
+    async def _save_state(self, node: NodeRef, **columns: str) -> None:
+        """Store the progress of the agent, if it has changed and the node has not been removed."""
+        async with self._store.read() as session:
+            row = await nodes.by_uid(session, node.uid)
+        if row is None or all(getattr(row, name) == value for name, value in columns.items()):
+            return
+        async with self._store.begin() as session:
+            if (row := await nodes.by_uid(session, node.uid)) is not None:
+                for name, value in columns.items():
+                    setattr(row, name, value)
 
     async def _save_certificate(self, node: NodeRef, serial: str, valid_until: datetime, now: datetime) -> bool:
         """Store that the node has this certificate. Return False if the node has been removed."""

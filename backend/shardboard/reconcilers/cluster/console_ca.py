@@ -10,7 +10,8 @@ from shardboard.kit.bus import Bus
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
 from shardboard.state.alerting.events import record
-from shardboard.state.cluster import nodes
+from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import console_certificates, nodes
 from shardboard.store.db import Store
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,7 @@ class ConsoleCaLoop:
             while True:
                 await self.advance()
                 await changes.wait_until(
-                    lambda change: change[0] in ("node", "looked", "ordered", "switch"), self._ca.retry_seconds
+                    lambda change: change[0] in ("node", "looked", "changed"), self._ca.retry_seconds
                 )
 
     async def advance(self) -> None:
@@ -42,15 +43,18 @@ class ConsoleCaLoop:
             await self._trust.update()
 
     async def _is_over(self) -> bool:
-        presented, presented_cas = self._ca.ca_fingerprint(), self._ca.agent_progress.presented_cas
         async with self._store.read() as session:
             all_nodes = await nodes.list_all(session)
-        return self._ca.is_switch_complete and all(presented_cas.get(node.uid) == presented for node in all_nodes)
+        return self._ca.is_switch_complete and all(node.presented_ca == self._ca.ca_fingerprint() for node in all_nodes)
 
     async def _remove_old(self) -> None:
+        checked = self._ca.state
         async with self._store.begin() as session:
+            await clusters.load_for_update(session)
+            state = await console_certificates.refresh(session, self._ca)
+            if state.stored != checked.stored:  # changed by another console since the check
+                return
             message = "The console's old CA was removed: no node uses it, and the console rejects its certificates."
             record(session, "authority_forgotten", message, source="cluster")
-            await session.flush()
-            self._ca.remove_former()
+            await console_certificates.replace(session, self._ca, state.without_former())
         log.info("console CA: old CA removed")

@@ -4,11 +4,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.text import plural
 from shardboard.pki import shard_certificates
+from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.server_certificate import ServerIdentity
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import console_certificates as certificates
 from shardboard.state.databases import bdbs
 
 
@@ -34,8 +36,11 @@ async def rotate(session: AsyncSession, principal: Principal) -> int:
     return count
 
 
-def record_installation(session: AsyncSession, identity: ServerIdentity, principal: Principal) -> None:
-    """Record that the console's ports now serve an installed certificate."""
+async def install(session: AsyncSession, ca: ConsoleCa, identity: ServerIdentity, principal: Principal) -> None:
+    """Serve this certificate at the ports of all consoles."""
+    await clusters.load_for_update(session)
+    state = await certificates.refresh(session, ca)
+    await certificates.replace(session, ca, state.installing(identity.stored()))
     message = (
         f"A certificate for {', '.join(identity.names)} was installed; it is valid until {identity.valid_until:%Y-%m-%d}. "
         f"SHA-256 {identity.fingerprint}."
@@ -43,7 +48,10 @@ def record_installation(session: AsyncSession, identity: ServerIdentity, princip
     events.record(session, "certificate_installed", message, source="cluster", originator=principal.username)
 
 
-def record_removal(session: AsyncSession, principal: Principal) -> None:
-    """Record that the console's ports serve the console's own certificate again."""
+async def remove(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
+    """Serve each console's own certificate at its ports again."""
+    await clusters.load_for_update(session)
+    state = await certificates.refresh(session, ca)
+    await certificates.replace(session, ca, state.installing(None))
     message = "The installed certificate was removed; the console serves its own certificate again."
     events.record(session, "certificate_removed", message, source="cluster", originator=principal.username)

@@ -1,21 +1,21 @@
 """Operations on the console's private CA. They lock the cluster row, so that a joining node sees a consistent state."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.text import plural
-from shardboard.errors import Conflict, Unavailable
+from shardboard.errors import Conflict
+from shardboard.pki.certificate_state import CaRequest, CertificateState, new_ca
 from shardboard.pki.console_ca import AGENT_OUTDATED, ConsoleCa
-from shardboard.pki.console_ca_files import CaRequest
 from shardboard.pki.intermediate_ca import rejection_reason, validate_intermediate_ca
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.services.access.authorization import Principal
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
+from shardboard.state.cluster import console_certificates as certificates
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 
@@ -24,10 +24,12 @@ async def create_signing_request(
     session: AsyncSession, ca: ConsoleCa, principal: Principal, common_name: str, organization: str
 ) -> CaRequest:
     """Create a certificate signing request for an intermediate CA. Raises Conflict while the CA is being replaced."""
-    await clusters.load_for_update(session)
+    state = await _locked(session, ca)
     _require_no_replacement(ca)
-    async with _recorded(session, principal, "authority_requested", "A signing request for a console CA was created."):
-        return ca.request(common_name, organization)
+    request = CaRequest.create(common_name, organization)
+    _record(session, principal, "authority_requested", "A signing request for a console CA was created.")
+    await certificates.replace(session, ca, state.requesting(request))
+    return request
 
 
 async def check_certificate(session: AsyncSession, ca: ConsoleCa, chain: str) -> CertificateAuthority:
@@ -35,10 +37,10 @@ async def check_certificate(session: AsyncSession, ca: ConsoleCa, chain: str) ->
 
     Raises Conflict, and the errors of `external_authority.accepted`.
     """
+    await certificates.follow(session, ca)
     _require_no_replacement(ca)
     if ca.requested is None:
-        message = "There is no open request for this certificate: create a request, and have that signed."
-        raise Conflict("authority_not_requested", message, field="certificate")
+        raise _not_requested()
     names = await _names(session, ca)
     return await asyncio.to_thread(validate_intermediate_ca, chain, ca.requested, ca.current, names)
 
@@ -48,9 +50,11 @@ async def announce(session: AsyncSession, ca: ConsoleCa, principal: Principal, c
 
     Raises the errors of `check_certificate`.
     """
-    next_ca = await check_certificate(session, ca, chain) if chain else None
-    await clusters.load_for_update(session)
+    next_ca = await check_certificate(session, ca, chain) if chain else None  # slow, so before the lock
+    state = await _locked(session, ca)
     _require_no_replacement(ca)
+    if next_ca is not None and not _is_answer(next_ca, state.requested):
+        raise _not_requested()
     if next_ca is None and ca.requested is not None:
         message = "A request for a CA is open, and its key would be lost: withdraw the request first."
         raise Conflict("authority_requested", message)
@@ -58,23 +62,25 @@ async def announce(session: AsyncSession, ca: ConsoleCa, principal: Principal, c
     description = (
         f"A new console CA{issuer} was announced. Agents trust it automatically; configure clients of endpoints."
     )
-    async with _recorded(session, principal, "authority_announced", description):
-        return ca.announce(next_ca)
+    announced = next_ca or new_ca()
+    _record(session, principal, "authority_announced", description)
+    await certificates.replace(session, ca, state.announcing(announced))
+    return announced
 
 
 async def withdraw(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
     """Withdraw the open request or the announced CA. Raises Conflict if there is neither."""
-    await clusters.load_for_update(session)
+    state = await _locked(session, ca)
     if ca.requested is None and ca.next_ca is None:
         raise Conflict("authority_not_announced", "No CA is announced and no request is open.")
     object_name = "announcement of a new console CA" if ca.next_ca else "request for a console CA"
-    async with _recorded(session, principal, "authority_withdrawn", f"The {object_name} was withdrawn."):
-        ca.withdraw()
+    _record(session, principal, "authority_withdrawn", f"The {object_name} was withdrawn.")
+    await certificates.replace(session, ca, state.withdrawn())
 
 
 async def switch(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> None:
     """Switch to the announced CA. Raises Conflict if none is announced or a node does not trust it yet."""
-    await clusters.load_for_update(session)
+    state = await _locked(session, ca)
     if ca.next_ca is None:
         raise Conflict("authority_not_announced", "No new CA is announced.")
     all_nodes = await nodes.list_all(session)
@@ -88,26 +94,22 @@ async def switch(session: AsyncSession, ca: ConsoleCa, principal: Principal) -> 
         if reason := await asyncio.to_thread(rejection_reason, ca.next_ca, names):
             raise Conflict("authority_not_suitable", reason)
     description = f"The console and its agents switch to the announced CA, {ca.next_ca.fingerprint}."
-    async with _recorded(session, principal, "authority_switched", description):
-        ca.switch()
+    _record(session, principal, "authority_switched", description)
+    await certificates.replace(session, ca, state.switched())
 
 
 def blocking_reason(ca: ConsoleCa, node: Node) -> str:
     """Return why a node blocks the next step or has not completed the last one; empty if it has."""
-    progress, failure = ca.agent_progress, ca.agent_progress.failures.get(node.uid, "")
+    failure = node.ca_failure
     if ca.step == "":
         return "" if node.agent_status != AgentStatus.CONNECTED or failure == AGENT_OUTDATED else failure
-    if ca.step == "served" and progress.presented_cas.get(node.uid) == ca.ca_fingerprint():
+    if ca.step == "served" and node.presented_ca == ca.ca_fingerprint():
         return ""
     if node.agent_status != AgentStatus.CONNECTED:
         return "its agent is not connected: reconnect it, or remove the node"
     if ca.step == "served":
-        return progress.unrenewed.get(node.uid) or "its agent serves a certificate of the previous CA"
-    return (
-        ""
-        if progress.trusted_digests.get(node.uid) == ca.trusted_digest
-        else failure or "its agent does not trust the new CA yet"
-    )
+        return node.certificate_failure or "its agent serves a certificate of the previous CA"
+    return "" if node.trusted_cas == ca.trusted_digest else failure or "its agent does not trust the new CA yet"
 
 
 async def blocking_reasons(session: AsyncSession, ca: ConsoleCa) -> Sequence[tuple[Node, str]]:
@@ -127,13 +129,20 @@ def _require_no_replacement(ca: ConsoleCa) -> None:
         )
 
 
-@asynccontextmanager
-async def _recorded(session: AsyncSession, principal: Principal, event: str, description: str) -> AsyncIterator[None]:
-    """Record the event before the files of the CA are changed, so that errors of the store leave the files unchanged."""
+def _is_answer(ca: CertificateAuthority, request: CaRequest | None) -> bool:
+    return request is not None and ca.key.public_key() == request.key.public_key()
+
+
+def _not_requested() -> Conflict:
+    message = "There is no open request for this certificate: create a request, and have that signed."
+    return Conflict("authority_not_requested", message, field="certificate")
+
+
+async def _locked(session: AsyncSession, ca: ConsoleCa) -> CertificateState:
+    """Lock the cluster and return the certificates, which another console may have changed."""
+    await clusters.load_for_update(session)
+    return await certificates.refresh(session, ca)
+
+
+def _record(session: AsyncSession, principal: Principal, event: str, description: str) -> None:
     events.record(session, event, description, source="cluster", originator=principal.username)
-    await session.flush()
-    try:
-        yield
-    except OSError as error:
-        message = f"The console's state directory cannot be written: {error.strerror}. Nothing was changed."
-        raise Unavailable("state_dir_not_writable", message) from error

@@ -1,6 +1,6 @@
 """Encryption of secrets in the store: at each start of a console, secrets that do not use the newest key are encrypted with it."""
 
-from sqlalchemy import String, select, type_coerce
+from sqlalchemy import String, inspect, select, type_coerce
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.text import plural
@@ -18,16 +18,29 @@ from shardboard.store.store_key import (
     store_keys,
 )
 
+PROVIDE_KEY = (
+    "Copy that key from the machine of another console of this store, or from a backup, to SHARDBOARD_STORE_KEY_FILE (by default "
+    "store.key in the state directory), or provide it with SHARDBOARD_STORE_KEY_COMMAND."
+)
+
 
 async def load_or_create_keys(session: AsyncSession, settings: Settings) -> StoreKeys:
-    """Return the keys of the console, which are created at its first start. Raises StoreKeyError."""
+    """Return the keys of the console, which are created at the first start on a new store. Nothing is changed if the store is
+    encrypted with another key. Raises StoreKeyError.
+    """
+    name = await _newest_key(session)
     if is_key_file_missing(settings):
-        if (name := await _newest_key(session)) is not None:
+        if name is not None:
             raise StoreKeyError(
-                f"There is no store key in {settings.key_file}, but the store is encrypted with the key {name}. Restore that key."
+                f"There is no store key in {settings.key_file}, but the store is encrypted with the key {name}. {PROVIDE_KEY}"
             )
         create_key_file(settings)
-    return store_keys(settings)
+    keys = store_keys(settings)
+    if name is not None and name not in keys.names:
+        raise StoreKeyError(
+            f"The store is encrypted with the key {name}, but this console has {', '.join(keys.names)}. {PROVIDE_KEY}"
+        )
+    return keys
 
 
 async def require_encrypted_store(session: AsyncSession) -> None:
@@ -57,5 +70,8 @@ async def encrypt_outdated(session: AsyncSession, keys: StoreKeys, originator: s
 
 
 async def _newest_key(session: AsyncSession) -> str | None:
-    """Return the name of the key of a value that each store has; None if the value is not encrypted."""
+    """Return the name of the key of a value that each store has; None if the value is not encrypted or the store is new."""
+    connection = await session.connection()
+    if not await connection.run_sync(lambda sync: inspect(sync).has_table(Cluster.__tablename__)):
+        return None
     return key_name((await session.execute(select(type_coerce(Cluster.jwt_secret, String)))).scalar())

@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.running_agent import identity_of
 
 from shardboard.agent.cluster import key_generation
@@ -18,7 +19,7 @@ from shardboard.settings import Settings
 
 @pytest.fixture
 def authority(tmp_path: Path) -> ConsoleCa:
-    return ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+    return new_console_ca(Settings(state_dir=tmp_path / "console"))
 
 
 def served_certificate(port: AgentPort) -> str:

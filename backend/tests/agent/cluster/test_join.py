@@ -18,6 +18,7 @@ from unittest.mock import Mock
 import pytest
 import uvicorn
 from backend.tests.support.app_factory import app_for
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import wait_until
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -74,7 +75,8 @@ def state_dir(tmp_path: Path) -> Path:
 
 async def new_token(console: Console, authority: ConsoleCa | None = None, addr: str = "127.0.0.1") -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, authority or console.ca, originator="admin", addr=addr))[0]
+        token = (await create_token(session, originator="admin", addr=addr))[0]
+    return token if authority is None else f"{token.rpartition('.')[0]}.{authority.ca_fingerprint()}"
 
 
 async def enrol_agent(
@@ -179,7 +181,7 @@ async def test_token_of_another_console_is_reported_and_not_used(
     """The state of the console was lost: the console has a new CA, and the agent has a certificate of the previous one."""
     caplog.set_level(logging.INFO)
     monkeypatch.setattr("shardboard.agent.cluster.join.CHECK_SECONDS", 0.01)
-    lost = ConsoleCa.load(Settings(state_dir=tmp_path / "lost"))
+    lost = new_console_ca(Settings(state_dir=tmp_path / "lost"))
     url = f"https://localhost:{port}"
     private, csr = key_generation.generate()
     identity = AgentIdentity.in_state_dir(state_dir, 1, "127.0.0.1", 9700, url)
@@ -244,7 +246,7 @@ async def test_used_and_expired_tokens_are_rejected(
 async def test_token_is_not_sent_to_a_console_with_another_ca(
     console: Console, port: int, state_dir: Path, tmp_path: Path
 ) -> None:
-    other = ConsoleCa.load(Settings(state_dir=tmp_path / "other"))
+    other = new_console_ca(Settings(state_dir=tmp_path / "other"))
     token = await new_token(console, other)
     assert "a different fingerprint" in await enrol_error(f"https://localhost:{port}", token, state_dir)
     assert await count_tokens(console) == 1
@@ -255,7 +257,7 @@ async def test_extra_certificate_in_the_join_reply_is_not_trusted(
 ) -> None:
     """Base64 decoders stop at the padding, so data after the genuine certificate could pass the fingerprint check."""
     genuine = console.ca.ca_pem
-    foreign = ConsoleCa.load(Settings(state_dir=tmp_path / "foreign")).ca_pem
+    foreign = new_console_ca(Settings(state_dir=tmp_path / "foreign")).ca_pem
     token = await new_token(console)
     monkeypatch.setattr(ConsoleCa, "ca_pem", genuine + foreign)
     try:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import find_engines, kill_engines, standalone_shard, start_request, wait_until
 from backend.tests.support.running_agent import running_agent
 
@@ -24,7 +25,6 @@ from shardboard.contract.transfers import (
 )
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.interfaces import NodeRef
-from shardboard.pki.console_ca import ConsoleCa
 from shardboard.settings import Settings
 
 SOURCE, TARGET = standalone_shard(1), standalone_shard(2)
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def agent(folder: Path, tmp_path: Path) -> AsyncIterator[tuple[HttpAgents, NodeRef]]:
-    ca = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+    ca = new_console_ca(Settings(state_dir=tmp_path / "console"))
     agents = HttpAgents(ca.client_ssl_context)
     try:
         async with running_agent(tmp_path / "agent", ca, backup_roots=(folder,)) as node:

@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import (
     LocalNodes,
     has_exited,
@@ -27,7 +28,6 @@ from backend.tests.support.running_agent import identity_of
 
 from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyShard, ProxyState, ReadCommands, ShardTls
-from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.settings import Settings
 
@@ -192,7 +192,7 @@ async def test_proxy_without_tls_support_gets_no_encrypted_databases(node: Proxy
 
 
 async def test_endpoint_serves_the_renewed_certificate(node: ProxyNode, tmp_path: Path) -> None:
-    ca = ConsoleCa.load(Settings(state_dir=tmp_path / "console"))
+    ca = new_console_ca(Settings(state_dir=tmp_path / "console"))
     state = node.state()
     encrypted = state.databases[0].model_copy(update={"tls": True})
     address = (node.settings.address, encrypted.port)

@@ -69,6 +69,20 @@ async def test_reply_to_another_attempt_is_refused(browser: httpx.AsyncClient, p
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
 
 
+async def test_sign_in_is_completed_by_another_console(
+    console: Console, second_console: Console, browser: httpx.AsyncClient, provider: FakeProvider
+) -> None:
+    second_console.oidc = console.oidc
+    start = await browser.get(START, params={"next": "/nodes"})
+    state = provider.authorization_query(start.headers["location"])["state"]
+    transport = httpx.ASGITransport(app=app_for(second_console, 1))
+    async with httpx.AsyncClient(transport=transport, base_url=browser.base_url, cookies=browser.cookies) as other:
+        reply = await other.get(BACK, params={"code": "c", "state": state})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/nodes")
+        browser.cookies = other.cookies
+    assert (await browser.get("/v1/session")).json()["username"] == "ann@example.org"
+
+
 async def test_sign_in_that_was_started_before_an_upgrade_is_completed(
     console: Console, browser: httpx.AsyncClient, provider: FakeProvider
 ) -> None:

@@ -12,6 +12,7 @@ from backend.tests.support.app_factory import app_for
 from sqlalchemy import delete, insert, select
 
 from shardboard.console import Console
+from shardboard.state.cluster import console_certificates
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.store.db import Base
@@ -136,9 +137,8 @@ async def restore(console: Console, rows: Rows) -> None:
         for table in tables:
             if rows[table.name]:
                 await session.execute(insert(table), rows[table.name])
-    while console.ca.next_ca is not None or console.ca.requested is not None:
-        console.ca.withdraw()
-    console.ca.remove_former()
+    async with console.store.read() as session:
+        await console_certificates.follow(session, console.ca)
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.slow)])

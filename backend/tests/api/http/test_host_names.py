@@ -66,7 +66,7 @@ async def test_public_names_are_accepted(console: Console, monkeypatch: pytest.M
 
 async def test_names_of_the_certificate_are_accepted(console: Console) -> None:
     signed = sign("mine", names=("elsewhere.example", "*.wild.example"))
-    console.certificate.install(validate_identity(signed.pem, signed.key_pem))
+    console.ca.apply(console.ca.state.installing(validate_identity(signed.pem, signed.key_pem).stored()))
     async with plain_client(console) as client:
         for host, status in (
             ("elsewhere.example", 200), ("a.wild.example", 200), ("wild.example", 421), ("a.b.wild.example", 421)

@@ -8,6 +8,8 @@ import pytest
 from backend.tests.support.certificates import create_root_ca, sign_intermediate_ca
 from backend.tests.support.real_shards import wait_until
 from cryptography import x509
+from sqlalchemy import event
+from sqlalchemy.orm import Session
 
 from shardboard.agent.cluster import key_generation
 from shardboard.console import Console
@@ -15,12 +17,14 @@ from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused, Conflict
 from shardboard.pki.console_ca import ConsoleCa
+from shardboard.pki.server_certificate import ServerCertificate
 from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
 from shardboard.services.access.authorization import Principal
 from shardboard.services.cluster import console_ca as service
 from shardboard.state.alerting import events
+from shardboard.state.cluster import console_certificates as certificates
 from shardboard.state.cluster import nodes
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
@@ -64,7 +68,6 @@ async def announce(console: Console) -> None:
 async def switch(console: Console) -> None:
     async with console.store.begin() as session:
         await service.switch(session, console.ca, ADMIN)
-    console.ca.renew()
 
 
 async def pending_reasons(console: Console) -> dict[int, str]:
@@ -175,12 +178,16 @@ async def test_an_agent_that_refuses_is_named(console: Console, agents: FakeAgen
 async def test_a_killed_console_continues_the_replacement(
     console: Console, agents: FakeAgents, loops: Loops, step: int
 ) -> None:
-    """The new console has only the files on disk and does not know what was sent to the agents."""
+    """The new console has only the store and does not know what was sent to the agents."""
 
     async def restarted(number: int, running: Loops) -> Loops:
         if number != step:
             return running
-        console.ca = ConsoleCa.load(console.settings)
+        async with console.store.read() as session:
+            state = await certificates.find(session)
+        assert state is not None
+        console.ca = ConsoleCa(state, console.settings)
+        console.certificate = ServerCertificate(console.ca, console.settings)
         return Loops(console, console.ca)
 
     loops = await restarted(0, loops)
@@ -199,17 +206,27 @@ async def test_a_killed_console_continues_the_replacement(
     assert {*agents.signing_keys.values()} == {console.ca.current.key_id}
 
 
-async def test_a_disk_that_is_full_prevents_the_switch(
+async def test_a_failing_store_leaves_everything_unchanged(
     console: Console, loops: Loops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await announce(console)
     await loops.run_once()
 
-    monkeypatch.setattr("shardboard.pki.console_ca_files.write_private", disk_full)
-    before = console.ca.ca_fingerprint()
-    with pytest.raises(Exception, match=r"cannot be written: No space left on device\. Nothing was changed"):
-        await switch(console)
-    assert (console.ca.ca_fingerprint(), console.ca.step) == (before, "announced")
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    before = console.ca.state
+    event.listen(Session, "before_commit", fail)
+    try:
+        with pytest.raises(OSError, match="No space left on device"):
+            await switch(console)
+    finally:
+        event.remove(Session, "before_commit", fail)
+    assert console.ca.state is before
+    async with console.store.read() as session:
+        stored = await certificates.find(session)
+    assert stored is not None
+    assert stored.stored == before.stored
     assert await ca_event_types(console) == ["authority_announced"]
 
 
@@ -223,7 +240,6 @@ async def test_the_loops_complete_the_replacement_on_their_own(
     renewal = AgentCertificatesLoop(console.store, console.bus, agents, console.ca)
     tasks = [asyncio.create_task(each.run()) for each in (distribution, renewal)]
     await switch(console)
-    console.bus.publish("authority", ("switch", None))
     await wait_until(lambda: not console.ca.step)
     for task in tasks:
         task.cancel()
@@ -236,14 +252,10 @@ async def test_the_former_ca_is_kept_while_the_console_serves_its_certificate(
     await announce(console)
     await loops.run_once()
 
-    async with console.store.begin() as session:
-        await service.switch(session, console.ca, ADMIN)
     monkeypatch.setattr("shardboard.pki.console_ca.write_private", disk_full)
-    monkeypatch.setattr("shardboard.pki.console_ca_files.write_private", disk_full)
-    console.ca.renew()
+    await switch(console)
     await loops.run_once()
     assert console.ca.step == "served"
-    assert ConsoleCa.load(console.settings).step == "served", "a restarted console is at the same step"
     monkeypatch.undo()
     console.ca.renew()
     await loops.run_once()

@@ -31,7 +31,7 @@ def csr() -> str:
 
 async def new_token(console: Console, addr: str | None = None) -> str:
     async with console.store.begin() as session:
-        return (await create_token(session, console.ca, originator="admin", addr=addr))[0]
+        return (await create_token(session, originator="admin", addr=addr))[0]
 
 
 async def join(

@@ -98,7 +98,7 @@ function SigningRequestDialog({ onClose }: { onClose: () => void }) {
       <span>
         Clients that trust the external CA then trust endpoints and the web UI. Agents continue to
         trust only the console CA, so other certificates of the external CA give no access. The key
-        stays in the console’s state directory.
+        stays in the store, encrypted.
       </span>
       <TextInput
         label="Name"

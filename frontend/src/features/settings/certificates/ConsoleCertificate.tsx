@@ -88,8 +88,7 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
           )}
           <span>
             The certificate is served from the next connection on; open connections stay open. The
-            key is stored in the console’s state directory, readable only by the user that runs the
-            console.
+            key is encrypted in the store.
           </span>
         </SubmitDialog>
       )}
