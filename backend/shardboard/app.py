@@ -7,7 +7,8 @@ import os
 import sys
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,23 +28,26 @@ from shardboard.api.metrics import prometheus
 from shardboard.api.stream.change_feed import Feed
 from shardboard.collectors import registry as collectors
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
+from shardboard.collectors.metrics.metric_history import restore_samples
+from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.agents import HttpAgents
 from shardboard.kit import gc_tuning, log_buffer
 from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
-from shardboard.lifecycle.store_lock import lock_store
+from shardboard.lifecycle.leadership import Leadership
 from shardboard.lifecycle.supervision import Loop, LoopSupervisor
 from shardboard.net import http_server
 from shardboard.net.connection_limits import LOOPBACK
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.reconcilers import registry as reconcilers
 from shardboard.services.access.authorization import first_start
-from shardboard.services.cluster import encryption
+from shardboard.services.cluster import console_certificates, encryption
 from shardboard.services.loop_requests import LoopRequests
 from shardboard.settings import Settings
 from shardboard.state.alerting import events
 from shardboard.state.cluster import agent_certificates
+from shardboard.store.change_receiver import ChangeReceiver
 from shardboard.store.db import Store
 
 AREAS = (access, alerting, benchmarks, cluster, data, databases, failures, metrics, placement, stream)
@@ -76,26 +80,38 @@ async def open_console(settings: Settings) -> AsyncIterator[tuple[Console, str |
     """Yield a console with a migrated store and a first administrator, and the administrator's password if it was generated."""
     console_id = lock_state_dir(settings.state_dir)
     bus = Bus()
-    store = Store(settings.store_url, bus)
-    ca = ConsoleCa.load(settings)
-    agents = HttpAgents(ca.client_ssl_context)
+    store = Store(settings.store_url, bus, console_id=console_id)
+    leadership = Leadership(store, console_id)
     try:
         await store.check()
-        async with lock_store(store) as store_lock:
-            await store.migrate()
-            async with store.read() as session:
-                keys = await encryption.load_or_create_keys(session, settings)
-            store.set_keys(keys)
-            async with store.begin() as session:
-                await encryption.encrypt_outdated(session, keys)
-                password = await first_start(session, settings)
+        async with leadership.participating():
+            password = await _prepare_store(store, settings)
+            ca = ConsoleCa(await console_certificates.load_or_create(store, settings.state_dir / "tls"), settings)
             async with store.read() as session:
                 store.state_id = await events.newest_uid(session)
                 ca.reject_certificates(await agent_certificates.revoked_serials(session))
-            yield Console(settings, store, bus, LiveMetrics(bus), agents, ca, console_id, store_lock), password
+            await leadership.share()
+            agents = HttpAgents(ca.client_ssl_context, leadership)
+            try:
+                yield Console(settings, store, bus, LiveMetrics(bus), agents, ca, console_id, leadership), password
+            finally:
+                await agents.close()
     finally:
-        await agents.close()
         await store.close()
+
+
+async def _prepare_store(store: Store, settings: Settings) -> str | None:
+    """Migrate and encrypt the store. Return the administrator's password if it was generated. A console of an earlier release, or
+    without the key of the store, changes nothing. Raises ValueError.
+    """
+    await store.check_release()
+    async with store.read() as session:
+        keys = await encryption.load_or_create_keys(session, settings)
+    await store.migrate()
+    store.set_keys(keys)
+    async with store.begin() as session:
+        await encryption.encrypt_outdated(session, keys)
+        return await first_start(session, settings)
 
 
 def lock_state_dir(directory: Path) -> str:
@@ -119,32 +135,70 @@ def lock_state_dir(directory: Path) -> str:
 
 @asynccontextmanager
 async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]:
-    """Run all loops. The yielded future only completes if a vital loop fails repeatedly, with its exception."""
-    store, bus, agents, live = console.store, console.bus, console.agents, console.live
-    loops = (
-        Loop("hold the store lock", console.store_lock.run, vital=True),
-        Loop("measure pauses of this process", ACTIVE.run, vital=True),
-        *await collectors.prepare_loops(
-            store, bus, agents, live, console.notifier, lambda: console.certificate.expiries
-        ),
-        *await reconcilers.prepare_loops(
-            store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id
-        ),
+    """Run all loops, and wait until it is known which console leads. The yielded future only completes if a vital loop fails
+    repeatedly, with its exception.
+    """
+    store, bus, agents, live, leadership = console.store, console.bus, console.agents, console.live, console.leadership
+    pulses = Pulses()
+    await restore_samples(store, live)
+
+    @asynccontextmanager
+    async def leader_loops() -> AsyncIterator[asyncio.Future[None]]:
+        if not leadership.is_settled:  # requests are not accepted yet
+            await reconcilers.read_shards(store, bus, agents)
+        loops = (
+            *collectors.leader_loops(
+                store, bus, agents, live, pulses, console.notifier, lambda: console.certificate.expiries
+            ),
+            *reconcilers.leader_loops(
+                store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id
+            ),
+        )
+        async with LoopSupervisor(store, loops).running() as failure:
+            yield failure
+
+    def after_election(loop: Loop) -> Loop:
+        """Return the loop, started when it is known which console leads, so that it does not delay this."""
+
+        async def run() -> None:
+            await leadership.settled()
+            await loop.run()
+
+        return replace(loop, run=run)
+
+    shared = (
+        *collectors.shared_loops(store, bus, agents, live, pulses, leadership.acting, console.presence),
+        *reconcilers.shared_loops(store, bus, agents, console.ca),
         Loop("return free memory", gc_tuning.return_free_memory),
-        Loop("renew the console's certificate", console.certificate.run),
+        Loop("follow and renew certificates", console.certificate_loop.run),
+        Loop("receive changes of other consoles", ChangeReceiver(store, events.newest_uid).run),
         Loop("send events to browsers", Feed(console).run),
     )
-    async with LoopSupervisor(store, loops).running() as failure:
+    loops = (
+        Loop("keep the lease of the leader", leadership.run, vital=True),
+        Loop("lead", lambda: leadership.lead(leader_loops), vital=True),
+        Loop("measure pauses of this process", ACTIVE.run, vital=True),
+        *map(after_election, shared),
+    )
+    async with LoopSupervisor(store, loops, console.id).running() as failure:
+        settled = asyncio.create_task(leadership.settled())
+        await asyncio.wait((settled, failure), return_when=asyncio.FIRST_COMPLETED)
+        settled.cancel()
         yield failure
+    if store.is_shared:
+        with suppress(Exception):  # the other consoles count this one as lost
+            await console.presence.record_stop()
 
 
 async def run(settings: Settings) -> None:
     """Run until a stop signal, or until a vital loop fails permanently: a console without it must not appear to work."""
-    async with open_console(settings) as (console, password), running_loops(console) as failure:
-        _print_welcome(console, password)
+    async with open_console(settings) as (console, password):
+        # This takes seconds on a busy machine, in which a leader could not renew its lease.
         configs = servers(console, create_app(console))
         gc_tuning.freeze_objects()
-        await http_server.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failure)
+        async with running_loops(console) as failure:
+            _print_welcome(console, password)
+            await http_server.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failure)
 
 
 def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:

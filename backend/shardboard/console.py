@@ -1,10 +1,13 @@
 """Components of the running console, available to handlers as `request.app.state.console`."""
 
 import asyncio
+import socket
 from dataclasses import dataclass, field
 
+from shardboard import __version__
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
+from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence
 from shardboard.collectors.cluster.logs import NodeLogReader
 from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.location_files import LocationFiles
@@ -21,9 +24,10 @@ from shardboard.driver.oidc import OidcClient
 from shardboard.driver.syslog import SyslogSender
 from shardboard.driver.webhooks import HttpHooks
 from shardboard.kit.bus import Bus
-from shardboard.lifecycle.store_lock import StoreLock
+from shardboard.lifecycle.leadership import Leadership
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.server_certificate import ServerCertificate
+from shardboard.reconcilers.cluster.console_certificates import ConsoleCertificatesLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
 from shardboard.settings import Settings
 from shardboard.store.db import Store
@@ -41,11 +45,13 @@ class Console:
     ca: ConsoleCa
     id: str
     """Identifies this console across restarts."""
-    store_lock: StoreLock
+    leadership: Leadership
     certificate: ServerCertificate = field(init=False)
     hooks: Hooks = field(default_factory=HttpHooks)
     oidc: OidcClient = field(default_factory=OidcClient)
     ldap: LdapClient = field(default_factory=LdapClient)
+    certificate_loop: ConsoleCertificatesLoop = field(init=False)
+    presence: ConsolePresence = field(init=False)
     trust: TrustDistribution = field(init=False)
     notifier: Notifier = field(init=False)
     hot_slot_cache: HotSlotCache = field(init=False)
@@ -62,6 +68,11 @@ class Console:
 
     def __post_init__(self) -> None:
         self.certificate = ServerCertificate(self.ca, self.settings)
+        self.certificate_loop = ConsoleCertificatesLoop(self.store, self.bus, self.ca, self.certificate)
+        host = socket.gethostname()
+        address = self.settings.advertise_url or f"https://{host}:{self.settings.https_port}"
+        facts = ConsoleFacts(self.id, host, address, __version__)
+        self.presence = ConsolePresence(self.store, facts, lambda: self.leadership.store_delay)
         self.trust = TrustDistribution(self.store, self.agents, self.ca)
         mails = SmtpMails(self.settings.smtp_password_file)
         self.notifier = Notifier(self.store, self.bus, DeliveryClient(self.hooks, mails, SyslogSender()))

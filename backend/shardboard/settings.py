@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import AliasChoices, Field, FilePath, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shardboard.kit.database_url import parse, secrets_of
 from shardboard.kit.resources import WEB_UI
 
 
@@ -55,6 +56,9 @@ class Settings(BaseSettings):
         default_factory=list,
         description="additional host names and addresses of the console, for its certificate and for requests to loopback ports",
     )
+    advertise_url: str = Field(
+        default="", description="URL of this console in the list of consoles; host name and HTTPS port if empty"
+    )
     tls_cert: Path | None = Field(
         default=None, description="certificate chain (PEM) to use instead of a certificate of the console CA"
     )
@@ -81,25 +85,21 @@ class Settings(BaseSettings):
 
     @property
     def store_url(self) -> str:
-        """The URL with an async driver, if it names none, and with the password from its file. Raises OSError."""
-        from sqlalchemy.engine import make_url  # slow to import, and most commands do not need it
-
+        """The URL with an async driver, if it names none, and with the password from its file. Raises OSError, and ValueError if
+        the URL is invalid.
+        """
         if self.database_url is None:
             return f"sqlite+aiosqlite:///{(self.state_dir / 'console.db').resolve()}"
-        url = make_url(self.database_url)
-        if url.drivername in ("postgresql", "postgres"):
-            url = url.set(drivername="postgresql+asyncpg")
+        url = parse(self.database_url)
         if self.database_password_file is not None:
             url = url.set(password=_secret(self.database_password_file))
         return url.render_as_string(hide_password=False)
 
     def secrets(self) -> set[str]:
         """Return all passwords configured for the console, including those in files. Unreadable files are skipped."""
-        from sqlalchemy.engine import make_url
-
         files = (self.admin_password_file, self.database_password_file, self.smtp_password_file)
         secret_values = {self.admin_password.get_secret_value() if self.admin_password else ""}
-        secret_values.add(make_url(self.database_url).password or "" if self.database_url else "")
+        secret_values.update(secrets_of(self.database_url) if self.database_url else ())
         for file in files:
             with suppress(OSError):
                 secret_values.add(_secret(file) if file is not None else "")

@@ -22,6 +22,7 @@ import httpx
 import pytest
 from backend.tests.support.app_factory import app_for
 from backend.tests.support.case_sampling import Sampling
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.speedups import (
     cached_system_trust,
     fast_password_hashing,
@@ -36,12 +37,14 @@ from shardboard.console import Console
 from shardboard.driver.fake_agents import FACTS, FakeAgents
 from shardboard.kit import gc_tuning
 from shardboard.kit.bus import Bus
-from shardboard.lifecycle.store_lock import StoreLock
+from shardboard.lifecycle.leadership import Leadership
 from shardboard.local.cluster import LocalCluster
 from shardboard.local.lifeline import lifeline, remaining
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.services.access.authorization import first_start
+from shardboard.services.cluster.console_certificates import load_or_create
 from shardboard.settings import Settings
+from shardboard.state.cluster import console_certificates
 from shardboard.state.cluster.nodes import Node
 from shardboard.store.db import Store
 from shardboard.store.store_key import StoreKeys, new_key
@@ -52,7 +55,12 @@ ON_POSTGRES = os.environ.get("SHARDBOARD_TEST_DATABASE") == "postgres"
 TESTS = Path(__file__).parent
 PROCESS_TESTS = (
     *("agent/", "driver/", "scenarios/", "perf/"),
-    *("local/test_demo_traffic.py", "local/test_lifeline.py", "local/test_process_supervisor.py"),
+    *(
+        "lifecycle/test_two_consoles.py",
+        "local/test_demo_traffic.py",
+        "local/test_lifeline.py",
+        "local/test_process_supervisor.py",
+    ),
     *("test_reverse_proxy.py", "valkey/test_probe.py"),
 )
 """Folders and files whose tests start processes."""
@@ -207,19 +215,22 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def first_start_template(template: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+def first_start_template(
+    template: str, console_ca: ConsoleCa, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, int]:
     """File of a SQLite store after the first start of a console, and its state ID. Almost all tests use a copy."""
     path = tmp_path_factory.mktemp("first-start") / "console.db"
     if ON_POSTGRES:
         return path, 0
     shutil.copyfile(template.partition(":///")[2], path)
-    return path, asyncio.run(_start(path))
+    return path, asyncio.run(_start(path, console_ca))
 
 
-async def _start(path: Path) -> int:
+async def _start(path: Path, ca: ConsoleCa) -> int:
     store = Store(f"sqlite+aiosqlite:///{path}", Bus(), StoreKeys([STORE_KEY]))
     async with store.begin() as session:
         await first_start(session, Settings(state_dir=path.parent, admin_user=USER, admin_password=PASSWORD))
+        await console_certificates.save(session, ca.state)
     await store.close()
     return store.state_id
 
@@ -299,11 +310,9 @@ def agents() -> FakeAgents:
 
 
 @pytest.fixture(scope="session")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Directory with the files of a CA. It is created only once, because this takes longer than most tests."""
-    directory = tmp_path_factory.mktemp("authority")
-    ConsoleCa.load(Settings(state_dir=directory))
-    return directory / "tls"
+def console_ca(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
+    """A CA with its files. It is created only once, because this takes longer than most tests."""
+    return new_console_ca(Settings(state_dir=tmp_path_factory.mktemp("authority")))
 
 
 @pytest.fixture
@@ -312,11 +321,11 @@ async def console(
     store: Store,
     bus: Bus,
     agents: FakeAgents,
-    certificates: Path,
+    console_ca: ConsoleCa,
     first_start_template: tuple[Path, int],
 ) -> Console:
     """A console without running loops and machines."""
-    shutil.copytree(certificates, settings.state_dir / "tls", dirs_exist_ok=True)
+    shutil.copytree(console_ca.directory, settings.state_dir / "tls", dirs_exist_ok=True)
     path, state_id = first_start_template
     if path.exists() and (settings.admin_user, settings.configured_password) == (USER, PASSWORD):
         shutil.copyfile(path, store.url.partition(":///")[2])  # no connection is open yet
@@ -324,7 +333,9 @@ async def console(
     else:
         async with store.begin() as session:
             await first_start(session, settings)
-    return Console(settings, store, bus, LiveMetrics(bus), agents, ConsoleCa.load(settings), "test", StoreLock(store))
+            await console_certificates.save(session, console_ca.state)
+    ca = ConsoleCa(console_ca.state, settings)
+    return Console(settings, store, bus, LiveMetrics(bus), agents, ca, "test", Leadership(store, "test"))
 
 
 @pytest.fixture
@@ -332,6 +343,25 @@ async def client(console: Console) -> AsyncIterator[httpx.AsyncClient]:
     """A client signed in as the administrator."""
     transport = httpx.ASGITransport(app_for(console), client=("192.0.2.1", 40000))
     async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as client:
+        yield client
+
+
+@pytest.fixture
+async def second_console(console: Console, agents: FakeAgents, tmp_path: Path) -> AsyncIterator[Console]:
+    """Another console on the same store, with its own state directory. Changes are announced on its own bus only."""
+    settings = console.settings.model_copy(update={"state_dir": tmp_path / "second"})
+    settings.state_dir.mkdir()
+    store = Store(console.store.url, Bus(), StoreKeys([STORE_KEY]))
+    ca = ConsoleCa(await load_or_create(store, settings.state_dir / "tls"), settings)
+    yield Console(settings, store, store.bus, LiveMetrics(store.bus), agents, ca, "second", Leadership(store, "second"))
+    await store.close()
+
+
+@pytest.fixture
+async def second_client(second_console: Console) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the other console, signed in as the administrator."""
+    transport = httpx.ASGITransport(app_for(second_console, 1), client=("192.0.2.1", 40000))
+    async with httpx.AsyncClient(transport=transport, base_url="https://second", auth=(USER, PASSWORD)) as client:
         yield client
 
 

@@ -16,6 +16,7 @@ from shardboard import collectors as collectors_package
 from shardboard import reconcilers as reconcilers_package
 from shardboard.app import AREAS
 from shardboard.collectors import registry as collectors
+from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.domain.cluster.actions import SWITCHOVER_ACTIONS, ActionName
 from shardboard.lifecycle.supervision import Loop
@@ -30,13 +31,16 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
     return (import_module(each.name) for each in walk_packages(package.__path__, f"{package.__name__}."))
 
 
-async def prepared_loops(console: Console) -> list[Loop]:
+def prepared_loops(console: Console) -> list[Loop]:
     store, bus, agents = console.store, console.bus, console.agents
+    pulses = Pulses()
     return [
-        *await collectors.prepare_loops(store, bus, agents, console.live, console.notifier, dict),
-        *await reconcilers.prepare_loops(
+        *collectors.shared_loops(store, bus, agents, console.live, pulses, console.leadership.acting, console.presence),
+        *collectors.leader_loops(store, bus, agents, console.live, pulses, console.notifier, dict),
+        *reconcilers.leader_loops(
             store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id
         ),
+        Loop("follow and renew certificates", console.certificate_loop.run),
     ]
 
 
@@ -56,7 +60,7 @@ def test_each_router_is_listed_by_its_area(console: Console) -> None:
 
 
 async def test_each_loop_is_registered(console: Console) -> None:
-    loops = await prepared_loops(console)
+    loops = prepared_loops(console)
     registered = {type(loop.run.__self__) for loop in loops if inspect.ismethod(loop.run)}
     defined = {
         value
@@ -71,7 +75,7 @@ async def test_each_loop_is_registered(console: Console) -> None:
 
 
 async def test_loops_without_which_databases_do_not_fail_over_are_vital(console: Console) -> None:
-    assert {loop.name for loop in await prepared_loops(console) if loop.vital} == {
+    assert {loop.name for loop in prepared_loops(console) if loop.vital} == {
         *("collect samples from nodes", "watch nodes", "schedule failovers", "run actions")
     }
 

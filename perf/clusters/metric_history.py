@@ -72,7 +72,7 @@ async def _archive(report: Report, store: Store, bus: Bus, name: str) -> None:
     """Store ten minutes of samples as fast as possible, including roll-ups."""
     live = LiveMetrics(bus)
     archived = Archive(store, bus, live)
-    await archived.restore()
+    await archived.prepare()
     first = intervals.start(int(time.time()), 900) - 900
     now = first
     archive.time = SimpleNamespace(time=lambda: now + 1.1)  # type: ignore[assignment]

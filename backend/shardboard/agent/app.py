@@ -16,6 +16,7 @@ from shardboard.agent.benchmarks.load_generators import LoadGenerators
 from shardboard.agent.cluster.agent_priority import raise_priority
 from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.cluster.join import enrol, stay_enrolled
+from shardboard.agent.cluster.terms import AcceptedTerm, TermMiddleware
 from shardboard.agent.data.file_streams import FileStreams
 from shardboard.agent.data.transfers import Transfers
 from shardboard.agent.databases import admin_password, flash, shard_certificates
@@ -159,7 +160,11 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             *_transfer_routes(transfers),
             *streams.routes(),
         ],
-        middleware=[Middleware(OutageSimulator, drills=drills), Middleware(ProtocolMiddleware)],
+        middleware=[
+            Middleware(OutageSimulator, drills=drills),
+            Middleware(ProtocolMiddleware),
+            Middleware(TermMiddleware, terms=AcceptedTerm(settings.state_dir)),
+        ],
         lifespan=life,
     )
     app.state.sampler = sampler
@@ -244,7 +249,15 @@ def run_agent(settings: AgentSettings) -> int:
     log_buffer.install()
     settings.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = machine.facts(settings, flash.open_flash(settings))
-    identity = enrol(settings.join, settings.read_token(), settings.address, settings.port, settings.state_dir, facts)
+    identity = enrol(
+        settings.join,
+        settings.read_token(),
+        settings.address,
+        settings.port,
+        settings.state_dir,
+        facts,
+        settings.rack_id,
+    )
     asyncio.run(_serve(settings, identity, facts))
     return 0
 

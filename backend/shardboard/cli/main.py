@@ -8,7 +8,6 @@ import asyncio
 import ctypes
 import json
 import os
-import re
 import ssl
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from shardboard import __version__
+from shardboard.cli.arguments import byte_size, port
 from shardboard.errors import CommandError
 from shardboard.kit import gc_tuning
 from shardboard.kit.addresses import normal_name
@@ -25,7 +25,6 @@ from shardboard.kit.environment import pop_secret
 
 _M_ARENA_MAX = -8  # malloc.h
 DEFAULT_URL = "https://localhost:9443"
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     token.add_argument("--token-file", type=Path, metavar="FILE", help="file with the join token")
     agent.add_argument("--address", required=True, help="address at which the console and clients reach this machine")
-    agent.add_argument("--port", type=_port, default=9700, help="port of the agent (default %(default)s)")
+    agent.add_argument("--port", type=port, default=9700, help="port of the agent (default %(default)s)")
     agent.add_argument(
         "--state-dir", type=Path, default=Path("var/agent"), metavar="DIR", help="state directory (default %(default)s)"
     )
@@ -71,6 +70,12 @@ def build_parser() -> argparse.ArgumentParser:
     agent.add_argument("--flash", type=Path, metavar="DIR", help="directory on a flash disk, for databases on flash")
     agent.add_argument(
         "--flash-size", type=byte_size, metavar="SIZE", help="flash for shards, such as 100GiB (default: all)"
+    )
+    agent.add_argument(
+        "--rack-id",
+        default="",
+        metavar="ZONE",
+        help="zone (rack) of the node when it joins; the console can change it afterwards",
     )
     agent.add_argument(
         "--park", action="store_true", help="save and stop the shards with the agent, and start them with it"
@@ -111,12 +116,29 @@ def build_parser() -> argparse.ArgumentParser:
     rotate = commands.add_parser(
         "rotate-store-key", help="encrypt the store's secrets with a new key (on the console's machine)"
     )
-    rotate.set_defaults(run=run_rotate)
+    rotate.set_defaults(run=run_in_store, function="rotate_key")
+
+    new_ca = commands.add_parser(
+        "new-ca", help="replace a console CA that was lost or has expired; every agent must then join again"
+    )
+    new_ca.add_argument("--yes", action="store_true", required=True, help="confirm that agents are disconnected")
+    new_ca.set_defaults(run=run_in_store, function="new_ca")
+
+    migration = commands.add_parser(
+        "migrate-store", help="copy the SQLite store to PostgreSQL (on the console's machine, while it is stopped)"
+    )
+    migration.add_argument(
+        "--to", required=True, metavar="URL", help="empty database: postgresql://USER@HOST/DATABASE, without a password"
+    )
+    migration.add_argument(
+        "--password-file", type=Path, metavar="FILE", help="file with the password of the database user"
+    )
+    migration.set_defaults(run=run_migrate_store)
 
     check = commands.add_parser(
         "check-audit", help="verify the audit log (on the console's machine); exit status 1 if it is not intact"
     )
-    check.set_defaults(run=run_check_audit)
+    check.set_defaults(run=run_in_store, function="check_audit")
 
     status = commands.add_parser("status", help="list nodes and databases of a console")
     _add_connection_options(status)
@@ -181,6 +203,7 @@ def run_agent(arguments: argparse.Namespace) -> int:
         memory=arguments.memory,
         flash=arguments.flash,
         flash_size=arguments.flash_size,
+        rack_id=arguments.rack_id,
         park=arguments.park,
     )
     _limit_arenas()
@@ -218,17 +241,18 @@ def run_unlock(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_rotate(_: argparse.Namespace) -> int:
-    from shardboard.cli.store import rotate_key
+def run_in_store(arguments: argparse.Namespace) -> int:
+    """Run a command of `cli/store.py` that has no arguments."""
+    from shardboard.cli import store
 
-    print(rotate_key())
+    print(getattr(store, arguments.function)())
     return 0
 
 
-def run_check_audit(_: argparse.Namespace) -> int:
-    from shardboard.cli.store import check_audit
+def run_migrate_store(arguments: argparse.Namespace) -> int:
+    from shardboard.cli.migrate_store import migrate_store
 
-    print(check_audit())
+    print(migrate_store(arguments.to, arguments.password_file))
     return 0
 
 
@@ -349,20 +373,6 @@ async def _openapi() -> dict[str, Any]:
         )
         async with open_console(settings) as (console, _):
             return create_app(console).openapi()
-
-
-def byte_size(text: str) -> int:
-    """Parse `8GiB`, `500MB` or plain bytes."""
-    match = re.fullmatch(r"(\d+)\s*([kmgt]?i?)b?", text.strip().lower())
-    if match is None or match[2] not in _UNITS or int(match[1]) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is not a size such as 8GiB")
-    return int(match[1]) * _UNITS[match[2]]
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 1024 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text} is not a port from 1024 to 65535")
-    return int(text)
 
 
 def _join_token(arguments: argparse.Namespace) -> str | None:

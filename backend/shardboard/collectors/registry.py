@@ -6,8 +6,9 @@ from datetime import datetime
 from shardboard.collectors.alerting.alarms import AlarmCollector
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
+from shardboard.collectors.cluster.consoles import ConsolePresence, ConsoleWatch
 from shardboard.collectors.cluster.housekeeping import Housekeeping
-from shardboard.collectors.cluster.nodes import NodeCollector
+from shardboard.collectors.cluster.nodes import Acting, NodeCollector
 from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.collectors.data.upload_cleanup import UploadCleanup
@@ -23,22 +24,37 @@ from shardboard.lifecycle.supervision import Loop
 from shardboard.store.db import Store
 
 
-async def prepare_loops(
+def shared_loops(
     store: Store,
     bus: Bus,
     agents: Agents,
     live: LiveMetrics,
+    pulses: Pulses,
+    acting: Acting,
+    presence: ConsolePresence,
+) -> list[Loop]:
+    """Return the loops of each console. While a console does not lead, they only observe."""
+    return [
+        Loop("record this console", presence.run),
+        Loop("collect samples from nodes", NodeCollector(store, bus, agents, live, pulses, acting).run, vital=True),
+        Loop("aggregate samples", live.run),
+    ]
+
+
+def leader_loops(
+    store: Store,
+    bus: Bus,
+    agents: Agents,
+    live: LiveMetrics,
+    pulses: Pulses,
     notifier: Notifier,
     certificate_expiries: Callable[[], Mapping[str, datetime]],
 ) -> list[Loop]:
-    """Restore the stored samples and return the loops of all collectors, in the order in which they start."""
-    pulses = Pulses()
+    """Return the loops of the leading console, in the order in which they start."""
     archive = Archive(store, bus, live)
-    await archive.restore()
     return [
-        Loop("collect samples from nodes", NodeCollector(store, bus, agents, live, pulses).run, vital=True),
         Loop("watch nodes", NodeWatch(store, agents, pulses).run, vital=True),
-        Loop("aggregate samples", live.run),
+        Loop("watch consoles", ConsoleWatch(store).run),
         Loop("store samples", archive.run),
         Loop("delete old data", Housekeeping(store).run),
         Loop("track resyncs", ResyncCollector(store, bus, agents).run),

@@ -14,9 +14,7 @@ EngineIds = dict[int, Hex40]
 whose recorded engine id differs is treated as absent. A console of the previous release sends none.
 """
 
-APPLICATION_RIGHTS = (
-    "+@all -@admin -migrate -restore-asking -script|debug -cluster|links -cluster|nodes -cluster|shards -cluster|slots"
-)
+APPLICATION_RIGHTS = "+@all -@admin -migrate -restore-asking -script|debug"
 """Rights of the engine's user `default`. They exclude administration, which could read the replication password and undo the
 console's configuration, and what `domain/access/acl_rules.py` forbids for all users.
 """

@@ -52,7 +52,7 @@ from shardboard.contract import (
     protocol,
 )
 from shardboard.contract.base import Message
-from shardboard.driver import line_stream, replies
+from shardboard.driver import line_stream, replies, terms
 from shardboard.driver.agent_budgets import AgentBudgets
 from shardboard.driver.data.file_streams import FileStreamCalls
 from shardboard.driver.data.transfers import TransferCalls
@@ -89,9 +89,10 @@ _TARGETS = TypeAdapter(list[ProbeTarget])
 class HttpAgents(TransferCalls, FileStreamCalls):
     """Implements `ports.Agents`."""
 
-    def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext], known_terms: terms.Terms | None = None) -> None:
         """Create a client; `tls` returns the current TLS context for new connections."""
         self._tls = tls
+        self._terms = known_terms or terms.NoTerms()
         self._ends: dict[int, datetime] = {}
         """Expiry of the certificates of agents, by node."""
         self._protocols: dict[int, int] = {}
@@ -398,8 +399,29 @@ class HttpAgents(TransferCalls, FileStreamCalls):
         shape: ReplyShape[T],
         body: bytes | None = None,
     ) -> T:
+        """Send a request. It is repeated once if the agent refused its term and there is a newer one now."""
+        try:
+            return await self._send(node, method, path, timeout, shape, body)
+        except terms.TermRefused as refusal:
+            if not await self._terms.update(refusal.newest):
+                raise
+        return await self._send(node, method, path, timeout, shape, body)
+
+    async def _send(
+        self,
+        node: NodeRef,
+        method: str,
+        path: str,
+        timeout: httpx.Timeout,
+        shape: ReplyShape[T],
+        body: bytes | None,
+    ) -> T:
         self._budgets.check(node.uid)
-        headers = PROTOCOL_HEADERS | ({"Content-Type": "application/json"} if body is not None else {})
+        headers = (
+            PROTOCOL_HEADERS
+            | terms.header(self._terms)
+            | ({"Content-Type": "application/json"} if body is not None else {})
+        )
         with _translate_errors(node):
             async with (
                 asyncio.timeout(_total_seconds(timeout)),
@@ -408,6 +430,8 @@ class HttpAgents(TransferCalls, FileStreamCalls):
             ):
                 content = await self._read(node, reply, shape.max_bytes)
             self._protocols[node.uid] = protocol.protocol_from_header(reply.headers.get(protocol.HEADER))
+            if reply.status_code == 409:
+                raise terms.refusal(_name(node), content)
             _check(node, reply.status_code, reply.headers, f"{method} {path}")
         return await self._message(node, content, shape)
 

@@ -203,9 +203,12 @@ def _default_user(engine: EngineSettings, engine_version: str) -> tuple[str, ...
     if not engine.default_user:
         return (*user, "off")
     # Start from no rights, so that a command that is no longer disabled is allowed again.
-    commands = [*APPLICATION_RIGHTS.split(), *engine.disabled_commands]
-    databases = numbered_database_rules(engine_version)
-    rights = ["nocommands", "clearselectors", *commands, *databases, *flush_rules(commands, engine_version)]
+    commands = [
+        *APPLICATION_RIGHTS.split(),
+        *numbered_database_rules(engine_version),
+        *engine.disabled_commands,
+    ]
+    rights = ["nocommands", "clearselectors", *commands, *flush_rules(commands, engine_version)]
     if not engine.client_passwords:
         return (*user, "on", "nopass", *rights)
     return (*user, "on", "resetpass", *(f"#{_digest(each)}" for each in engine.client_passwords), *rights)

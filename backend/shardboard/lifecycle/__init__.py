@@ -1,1 +1,1 @@
-"""Exclusive use of the store, and supervision of the loops."""
+"""Election of the leading console, and supervision of the loops."""

@@ -56,7 +56,9 @@ class LoopFault:
 class LoopSupervisor:
     """Runs loops and keeps an open alarm for each failed one."""
 
-    def __init__(self, store: Store, loops: Sequence[Loop]) -> None:
+    def __init__(self, store: Store, loops: Sequence[Loop], console_id: str = "") -> None:
+        """Create a supervisor for loops of one console; without `console_id` for those of the leader."""
+        self._console_id = console_id
         self._store = store
         self._loops = loops
         self.faults: Mapping[str, LoopFault] = {}
@@ -119,13 +121,18 @@ class LoopSupervisor:
 
     async def update_alarms(self, faults: Mapping[str, LoopFault]) -> None:
         """Open an alarm for each fault, update open ones, and close those of recovered loops, including those of an earlier
-        console.
+        process of this console or of an earlier leader.
         """
         vital_names = {loop.name for loop in self._loops if loop.vital}
         async with self._store.begin() as session:
-            spans = {span.details["loop"]: span for span in await events.list_open_spans(session, LOOP_FAILED)}
+            spans = {
+                span.details["loop"]: span
+                for span in await events.list_open_spans(session, LOOP_FAILED)
+                if span.details.get("console", "") == self._console_id
+            }
             for name, fault in faults.items():
                 details = {"loop": name, "reason": fault.reason, "failures": fault.failures, "open": True}
+                details |= {"console": self._console_id} if self._console_id else {}
                 if span := spans.pop(name, None):
                     span.details = details
                     continue

@@ -1,9 +1,8 @@
 """Claim, load, act, apply: runs the actions in the store, each with the stepper registered for its name.
 
 An action runs under a lease. A step loads what it needs, calls machines while no session is open, and applies its outcome only if
-its lease token still holds. Only one console runs per store, but a console that has lost the store to another process may still
-have a step in progress: the lease token prevents that step from writing. If a console is killed, its leases expire or are released
-at the next start, and the new process continues from the actual state of the machines.
+its lease token still holds. Only the leading console runs actions. When it starts to lead, it releases all leases: earlier leaders
+can no longer write to the store, and the actions continue from the actual state of the machines.
 """
 
 import asyncio
@@ -21,6 +20,7 @@ from shardboard.domain.cluster.actions import ActionStatus, StepStatus
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
+from shardboard.kit.tenure import LostLeadership
 from shardboard.state.cluster import actions
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
@@ -81,7 +81,7 @@ class ActionLoop:
 
     async def run(self) -> None:
         """Run until cancelled. The tasks are cancelled too, and their leases expire."""
-        await self._release_own()
+        await self._release_all()
         async with self._tasks.cancelled_at_exit():
             with self._bus.listen("change") as changes:
                 while True:
@@ -106,10 +106,10 @@ class ActionLoop:
         for action in claimed:
             self._tasks.start(action.uid, self._work(action.uid, action.lease_token or ""))
 
-    async def _release_own(self) -> None:
-        """Release the leases of an earlier process of this console, so that its actions continue before the leases expire."""
+    async def _release_all(self) -> None:
+        """Release the leases of earlier leaders, so that their actions continue before the leases expire."""
         async with self._store.begin() as session:
-            for action in await actions.list_leased_by(session, f"{self._console_id}:"):
+            for action in await actions.list_leased(session):
                 action.lease_until = None
 
     async def _work(self, uid: str, token: str) -> None:
@@ -150,6 +150,8 @@ class ActionLoop:
             return Outcome(unreachable=str(error) or "a machine did not respond in time", retry_in=0.5)
         except AgentRefused as error:
             return Outcome(failed=_sentence(error.reason))
+        except LostLeadership:
+            raise
         except Exception as error:
             log.exception("action %s (%s): step failed", action.name, action.uid)
             if is_transient(error):

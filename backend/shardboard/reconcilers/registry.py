@@ -73,7 +73,12 @@ def steppers(
     }
 
 
-async def prepare_loops(
+async def read_shards(store: Store, bus: Bus, agents: Agents) -> None:
+    """Read the shards of all nodes, before requests choose uids and ports: the store may have been restored from a backup."""
+    await InventoryLoop(store, bus, agents).read_at_startup()
+
+
+def leader_loops(
     store: Store,
     bus: Bus,
     agents: Agents,
@@ -83,22 +88,18 @@ async def prepare_loops(
     requests: DataRequests,
     console_id: str,
 ) -> list[Loop]:
-    """Read the shards of all nodes and return the loops of all reconcilers, in the order in which they start.
+    """Return the loops of all reconcilers, which only the leading console runs, in the order in which they start.
 
     `console_id` identifies the console across restarts.
     """
-    inventory = InventoryLoop(store, bus, agents)
-    await inventory.read_at_startup()
     endpoints = Endpoints(store, bus, agents)
     actions = ActionLoop(store, bus, steppers(store, agents, endpoints, last_offset, requests), console_id)
-    agent_certificates = AgentCertificatesLoop(store, bus, agents, ca)
     return [
         Loop("schedule failovers", failover.FailoverLoop(store, bus).run, vital=True),
         Loop("run actions", actions.run, vital=True),
         Loop("update proxies", endpoints.run),
         Loop("update users on shards", AccessLoop(store, bus, agents).run),
-        Loop("renew agent certificates", agent_certificates.run),
-        Loop("reject certificates of removed nodes", agent_certificates.run_rejections),
+        Loop("renew agent certificates", AgentCertificatesLoop(store, bus, agents, ca).run),
         Loop("send trusted CAs to agents", ConsoleCaLoop(store, bus, ca, trust).run),
         Loop("send addresses of nodes to agents", PeerFirewallLoop(store, bus, agents).run),
         Loop("renew shard certificates", CertificatesLoop(store, bus, agents, endpoints).run),
@@ -117,5 +118,11 @@ async def prepare_loops(
         Loop("delete temporary databases", TemporaryDatabaseLoop(store, bus, requests).run),
         Loop("remove shards", RemovalLoop(store, bus, agents, endpoints.update).run),
         Loop("remove transfers and files of backups", DataCleanupLoop(store, bus, agents).run),
-        Loop("compare shards with the store", inventory.run),
+        Loop("compare shards with the store", InventoryLoop(store, bus, agents).run),
     ]
+
+
+def shared_loops(store: Store, bus: Bus, agents: Agents, ca: ConsoleCa) -> list[Loop]:
+    """Return the loops that every console runs."""
+    certificates = AgentCertificatesLoop(store, bus, agents, ca)
+    return [Loop("reject certificates of removed nodes", certificates.run_rejections)]

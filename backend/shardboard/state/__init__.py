@@ -11,7 +11,16 @@ from shardboard.state.access import (
 )
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.benchmarks import benchmark_runs
-from shardboard.state.cluster import actions, agent_certificates, cluster, idempotent_replies, join_tokens, nodes
+from shardboard.state.cluster import (
+    actions,
+    agent_certificates,
+    cluster,
+    console_certificates,
+    consoles,
+    idempotent_replies,
+    join_tokens,
+    nodes,
+)
 from shardboard.state.data import backup_schedules, backups, locations, restores, transfers, uploads
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
@@ -27,6 +36,8 @@ __all__ = [
     "bdbs",
     "benchmark_runs",
     "cluster",
+    "console_certificates",
+    "consoles",
     "events",
     "idempotent_replies",
     "join_tokens",

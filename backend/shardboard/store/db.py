@@ -1,26 +1,34 @@
 """The store: engine, sessions, and the only place that commits.
 
 `Store.begin()` is one transaction. Its changes are published on the bus (topic "change") after the commit, so that the event stream
-and the loops never see changes that could be rolled back.
+and the loops never see changes that could be rolled back. PostgreSQL announces them to other consoles.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import asyncpg
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, DateTime, Dialect, MetaData, NullPool, TypeDecorator, event, exc, inspect
-from sqlalchemy.engine import make_url
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, DateTime, Dialect, MetaData, NullPool, TypeDecorator, event, exc, inspect, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
 
+from shardboard import __version__
 from shardboard.kit.bus import Bus
 from shardboard.kit.resources import MIGRATIONS
-from shardboard.store import encrypted_columns, postgres_url
+from shardboard.kit.tenure import LostLeadership, current_tenure
+from shardboard.store import copy_marker, encrypted_columns, postgres_url
+from shardboard.store.change_notifications import notify
+from shardboard.store.postgres_connection import PostgresConnector
 from shardboard.store.server_check import ServerCheck
 from shardboard.store.store_key import StoreKeys
 from shardboard.store.transient_errors import describe_error
@@ -63,12 +71,16 @@ class Base(DeclarativeBase):
 class Store:
     """Opens the database and provides transactions."""
 
-    def __init__(self, url: str, bus: Bus, keys: StoreKeys | None = None) -> None:
+    def __init__(self, url: str, bus: Bus, keys: StoreKeys | None = None, console_id: str | None = None) -> None:
+        """`console_id` identifies the console in notifications and in the sessions of PostgreSQL (`application_name`)."""
         self.url = url
         self.bus = bus
-        self.engine = _engine(url)
+        self.console_id = console_id or uuid.uuid4().hex
+        self.connector = None if _is_sqlite(url) else _connector(url, self.console_id)
+        """Opens connections to PostgreSQL; None on SQLite."""
+        self.engine = _engine(url, self.connector)
         self.server = ServerCheck()
-        if not _is_sqlite(url):
+        if self.connector is not None:
             self.server.install(self.engine)
         if keys is not None:
             self.set_keys(keys)
@@ -77,6 +89,11 @@ class Store:
         self._turn = asyncio.Lock() if _is_sqlite(url) else nullcontext()
         self.state_id = 0
         """Uid of the newest committed event: the `cluster-state-id`."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several consoles can use this store."""
+        return not _is_sqlite(self.url)
 
     def set_keys(self, keys: StoreKeys) -> None:
         """Encrypt and decrypt with these keys from now on. Without keys nothing is encrypted, and encrypted values are not
@@ -92,11 +109,35 @@ class Store:
             session.info["changed"] = changed
             async with session.begin():
                 # SQLite: take the write lock immediately; upgrading a read transaction later fails instead of waiting.
-                await session.connection(execution_options={"write": True})
+                connection = await session.connection(execution_options={"write": True})
+                await self._check_tenure(connection)
                 yield session
-        self.state_id = max([self.state_id, *(uid for kind, uid in changed if kind == "event")])
+                if self.connector is not None and session.in_transaction():
+                    await session.flush()
+                    await notify(session, self.console_id, changed)
+        self.raise_state_id(max((uid for kind, uid in changed if kind == "event"), default=0))
         for kind, uid in sorted(changed, key=str):
             self.bus.publish("change", (kind, uid))
+
+    def raise_state_id(self, newest_event: int) -> None:
+        """Take over the uid of a committed event, of this or another console."""
+        self.state_id = max(self.state_id, newest_event)
+
+    async def _check_tenure(self, connection: AsyncConnection) -> None:
+        """Raise LostLeadership if the task acts for a leader that may no longer act.
+
+        The lock on the row delays a take-over until the transaction has ended. Renewals do not change its key and are not delayed.
+        A SQLite store has one console only.
+        """
+        if (tenure := current_tenure()) is None:
+            return
+        tenure.check()
+        if self.is_shared:
+            query = text(
+                "SELECT 1 FROM leadership WHERE term = :term AND console_id = :id AND NOT released FOR KEY SHARE"
+            )
+            if (await connection.execute(query, {"term": tenure.term, "id": tenure.console_id})).first() is None:
+                raise LostLeadership(f"this console no longer leads in term {tenure.term}")
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
@@ -112,31 +153,84 @@ class Store:
             await session.connection(execution_options={"isolation_level": level})
             yield session
 
+    @asynccontextmanager
+    async def lock(self, key: int) -> AsyncIterator[None]:
+        """Hold a lock that one process at a time can have. No transaction is open, so machines can be called during the block."""
+        if _is_sqlite(self.url):  # used by one console
+            yield
+            return
+        engine = self.separate_engine()
+        try:
+            async with engine.connect() as connection:
+                await connection.execution_options(isolation_level="AUTOCOMMIT")
+                await connection.exec_driver_sql(f"SELECT pg_advisory_lock({key})")
+                yield
+        finally:
+            await engine.dispose()
+
     async def check(self) -> None:
-        """Connect once. Raises ValueError with a message if that is impossible."""
+        """Connect once. Raises ValueError with a message if that is impossible, or if no console may use the store."""
         try:
             async with self.engine.connect() as connection:
-                await connection.exec_driver_sql("SELECT 1")
+                await connection.run_sync(copy_marker.require_unmarked)
         except STORE_ERRORS as error:
             raise ValueError(self._unusable(error)) from error
+
+    async def is_migrated(self, connection: AsyncConnection) -> bool:
+        """Return whether the schema has the latest revision."""
+
+        def is_latest(sync: Connection) -> bool:
+            newest = ScriptDirectory.from_config(alembic_config(self.url)).get_current_head()
+            return MigrationContext.configure(sync).get_current_revision() == newest
+
+        return await connection.run_sync(is_latest)
 
     async def migrate(self) -> None:
         """Migrate the schema to the latest revision. An empty database gets the complete schema. Raises ValueError with a message
         if the database refuses that.
         """
+        # A migration may take longer than other statements.
+        engine = self.engine if self.connector is None else self.separate_engine(command_timeout=None)
         try:
-            async with self.engine.connect() as connection:
+            async with engine.connect() as connection:
+                await connection.run_sync(copy_marker.require_unmarked)
+                await connection.rollback()  # Alembic only commits a transaction that it has started
                 await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
         except STORE_ERRORS as error:
             raise ValueError(self._unusable(error)) from error
 
+    async def check_release(self, *, is_migrated: bool = False) -> None:
+        """Raise ValueError if a newer release has migrated the schema, or with `is_migrated` if this release has not done so."""
+        try:
+            async with self.engine.connect() as connection:
+                current = await connection.run_sync(
+                    lambda sync: MigrationContext.configure(sync).get_current_revision()
+                )
+        except STORE_ERRORS as error:
+            raise ValueError(self._unusable(error)) from error
+        revisions = ScriptDirectory.from_config(alembic_config(self.url))
+        newest = revisions.get_current_head()
+        if current is not None and current not in (each.revision for each in revisions.walk_revisions()):
+            raise ValueError(
+                f"A newer release uses this store: its schema has revision {current}, and this release ({__version__}) supports at "
+                f"most {newest}. Nothing was changed. Install the newer release on this machine."
+            )
+        if is_migrated and current != newest:
+            raise ValueError("The store was not used by this release yet. Start the console of this release first.")
+
     def _unusable(self, error: BaseException) -> str:
-        url = make_url(self.url).set(query={}).render_as_string(hide_password=True)
+        url = self.connector.url.description if self.connector else self.url
         return f"The store {url} cannot be used: {describe_error(error)}. Check SHARDBOARD_DATABASE_URL."
 
-    def separate_engine(self) -> AsyncEngine:
-        """Return an engine without a pool, whose sessions may use any server."""
-        return _create_engine(self.url, poolclass=NullPool)
+    def separate_engine(self, **arguments: Any) -> AsyncEngine:
+        """Return an engine without a pool, whose sessions may use any server. `arguments` replace those of asyncpg."""
+        return create_engine(self.url, self.connector, arguments, poolclass=NullPool)
+
+    async def disconnect(self, keep: asyncpg.Connection | None = None) -> None:
+        """Drop all connections, except `keep`, without waiting for the server, which may be frozen."""
+        if self.connector is not None:
+            self.connector.abort_all(keep)
+        await self.engine.dispose()
 
     async def close(self) -> None:
         await self.engine.dispose()
@@ -159,22 +253,31 @@ def alembic_config(url: str, connection: Any = None) -> Config:
     return config
 
 
-def _engine(url: str) -> AsyncEngine:
+def _connector(url: str, console_id: str) -> PostgresConnector:
+    return PostgresConnector(postgres_url.parse(make_url(url)), console_id)
+
+
+def _engine(url: str, connector: PostgresConnector | None = None) -> AsyncEngine:
     # On an overloaded machine all nodes are checked at the same time, and writers must still get a connection.
-    return _create_engine(url, max_overflow=45, pool_timeout=60)
+    return create_engine(url, connector, max_overflow=45, pool_timeout=60)
 
 
-def _create_engine(url: str, **pool: Any) -> AsyncEngine:
-    sqlite = _is_sqlite(url)
-    address, arguments = (make_url(url), {}) if sqlite else postgres_url.split(make_url(url))
+def create_engine(
+    url: str, connector: PostgresConnector | None, arguments: Mapping[str, Any] = MappingProxyType({}), **options: Any
+) -> AsyncEngine:
+    """Return an engine. `arguments` replace those of asyncpg, and `options` those of SQLAlchemy."""
+    address, connect_args = make_url(url), dict(arguments)
+    if connector is not None:  # the connector knows the server
+        address = URL.create(address.drivername)
+        connect_args |= {"async_creator_fn": connector.connect, **connector.url.statement_cache}
     engine = create_async_engine(
         address,
-        pool_pre_ping=not sqlite,
-        connect_args=dict(arguments),
+        pool_pre_ping=connector is not None,
+        connect_args=connect_args,
         hide_parameters=True,  # parameters can contain passwords
-        **pool,
+        **options,
     )
-    if sqlite:
+    if connector is None:
         event.listen(engine.sync_engine, "connect", _tune_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         event.listen(engine.sync_engine, "invalidate", _end_sqlite)

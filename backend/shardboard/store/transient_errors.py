@@ -12,9 +12,12 @@ from collections.abc import Iterator
 import asyncpg
 from sqlalchemy import exc
 
+from shardboard.kit.tenure import LostLeadership
+
 _SQLSTATES = (
     "08",  # connection failures
     "25006",  # read only: a standby that may be promoted
+    "25P03",  # the server ended a session that was idle in a transaction for too long
     "40",  # rolled back because of another transaction
     "53",  # out of disk, memory or connections
     "55006",  # object in use
@@ -50,8 +53,8 @@ _ERRNOS = frozenset(
         errno.EADDRNOTAVAIL,
     }
 )
-_SESSION = (exc.TimeoutError, exc.DisconnectionError, exc.ResourceClosedError, exc.PendingRollbackError)
-"""No connection was available, or the one in use was lost."""
+_SESSION = (exc.TimeoutError, exc.DisconnectionError, exc.ResourceClosedError, exc.PendingRollbackError, LostLeadership)
+"""No connection was available, the one in use was lost, or this console may not use it at the moment."""
 
 
 def is_transient(error: BaseException) -> bool:

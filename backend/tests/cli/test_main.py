@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -34,6 +35,7 @@ from shardboard.state.access import audit, users
 from shardboard.state.access.audit import AuditLine
 from shardboard.state.access.login_failures import LoginFailures
 from shardboard.state.access.users import User
+from shardboard.state.cluster import console_certificates
 from shardboard.store.db import Store
 from shardboard.store.store_key import StoreKeys, create_key_file, key_name, new_key, store_keys
 
@@ -62,17 +64,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[AgentSettings]:
 
 
 @pytest.fixture
-def console_state(state_dir: Path, template: str, certificates: Path) -> Settings:
+def console_state(state_dir: Path, template: str, console_ca: ConsoleCa) -> Settings:
     """Settings of a console that has been started once."""
     settings = Settings()
     shutil.copyfile(template.partition(":///")[2], state_dir / "console.db")
-    shutil.copytree(certificates, state_dir / "tls")
 
     async def start() -> None:
         create_key_file(settings)
         store = Store(settings.store_url, Bus(), store_keys(settings))
         async with store.begin() as session:
             await first_start(session, settings)
+            await console_certificates.save(session, console_ca.state)
         await store.close()
 
     asyncio.run(start())
@@ -94,7 +96,7 @@ def test_invalid_sizes_are_rejected(text: str) -> None:
 
 
 def test_agent_receives_the_arguments(started: list[AgentSettings], tmp_path: Path) -> None:
-    arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --park"
+    arguments = "agent --join https://c:9443 --token T --address 127.0.0.2 --port 9701 --memory 1GiB --rack-id a --park"
     arguments += " --flash /mnt/f --flash-size 2GiB --state-dir"
     assert main.main([*arguments.split(), str(tmp_path)]) == 0
     assert started == [
@@ -107,6 +109,7 @@ def test_agent_receives_the_arguments(started: list[AgentSettings], tmp_path: Pa
             memory=2**30,
             flash=Path("/mnt/f"),
             flash_size=2 * 2**30,
+            rack_id="a",
             park=True,
         )
     ]
@@ -164,7 +167,7 @@ def test_invalid_arguments_are_reported_by_argparse(typed: str, capsys: pytest.C
 
 
 def test_printed_token_can_be_used_to_join(
-    console_state: Settings, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    console_state: Settings, console_ca: ConsoleCa, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     assert main.main(["token"]) == 0
@@ -176,10 +179,9 @@ def test_printed_token_can_be_used_to_join(
     csr = request.public_bytes(serialization.Encoding.PEM).decode()
 
     async def join() -> int:
-        ca = ConsoleCa.existing(console_state)
         store = Store(console_state.store_url, Bus(), store_keys(console_state))
         async with store.begin() as session:
-            admission = await accept(session, ca, JoinRequest(token, csr, "127.0.1.1", 9700, {}))
+            admission = await accept(session, console_ca, JoinRequest(token, csr, "127.0.1.1", 9700, {}))
         await store.close()
         return admission.node_uid
 
@@ -310,7 +312,7 @@ def test_store_key_is_rotated(console_state: Settings, capsys: pytest.CaptureFix
     keys = store_keys(console_state)
     file = console_state.key_file
     assert (
-        output == f"3 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
+        output == f"5 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
     )
     assert file.read_text().split()[1:] == before
     assert main.main(["rotate-store-key"]) == 0
@@ -320,12 +322,30 @@ def test_store_key_is_rotated(console_state: Settings, capsys: pytest.CaptureFix
     assert not set(before) & set(file.read_text().split())
 
 
+def test_console_ca_is_replaced(
+    console_state: Settings, console_ca: ConsoleCa, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["new-ca", "--yes"]) == 0
+    fingerprint = capsys.readouterr().out.split("SHA-256 ")[1].split(".")[0]
+    assert fingerprint != console_ca.ca_fingerprint()
+    assert main.main(["token"]) == 0
+    assert capsys.readouterr().out.strip().endswith(f".{fingerprint}"), "agents join with the new CA"
+
+
+def test_command_needs_a_store_of_its_release(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    for revision, message in (("0040", "Start the console of this release first"), ("9999", "A newer release")):
+        with sqlite3.connect(console_state.state_dir / "console.db") as connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (revision,))
+        assert main.main(["token"]) == 1
+        assert message in capsys.readouterr().err
+
+
 def test_store_is_not_changed_without_its_key(console_state: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     console_state.key_file.write_text(f"{new_key()}\n")
     assert main.main(["unlock", console_state.admin_user]) == 1
     assert "is encrypted with the store key" in capsys.readouterr().err
     assert main.main(["console"]) == 1
-    assert "is encrypted with the store key" in capsys.readouterr().err
+    assert "The store is encrypted with the key" in capsys.readouterr().err
 
 
 def test_externally_managed_key_is_not_rotated(
@@ -374,7 +394,10 @@ def test_console_does_not_create_a_key_for_an_encrypted_store(
     name = key_name(asyncio.run(_secret(console_state)))
     console_state.key_file.unlink()
     assert main.main(["console"]) == 1
-    assert f"the store is encrypted with the key {name}. Restore that key" in capsys.readouterr().err
+    assert (
+        f"the store is encrypted with the key {name}. Copy that key from the machine of another console"
+        in capsys.readouterr().err
+    )
     assert not console_state.key_file.exists()
 
 

@@ -119,6 +119,16 @@ async def test_restarted_console_ends_alarms_of_running_loops(console: Console) 
     assert alarm.ended_at is not None
 
 
+async def test_consoles_do_not_end_alarms_of_each_other(console: Console) -> None:
+    failure = supervision.LoopFault("KeyError: 1", 1)
+    for console_id in ("a", "b", ""):
+        await LoopSupervisor(console.store, [], console_id).update_alarms({"test": failure})
+    for console_id in ("a", ""):
+        await LoopSupervisor(console.store, [], console_id).update_alarms({})
+    [alarm] = [alarm for alarm in await alarms(console) if alarm.ended_at is None]
+    assert alarm.details["console"] == "b"
+
+
 async def test_alarm_collector_does_not_end_loop_alarms(console: Console) -> None:
     await LoopSupervisor(console.store, []).update_alarms({"test": supervision.LoopFault("KeyError: 1", 1)})
     collector = AlarmCollector(console.store, console.bus, console.live, Pulses(), console.agents, dict)

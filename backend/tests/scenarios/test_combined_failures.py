@@ -12,7 +12,7 @@ import httpx
 import pytest
 import valkey
 from backend.tests.scenarios import database_helpers, movement_helpers
-from backend.tests.support.postgres_pair import load_script
+from backend.tests.support.consoles.postgres_pair import load_script
 
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
 

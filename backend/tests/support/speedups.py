@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from shardboard.driver import tls_trust
 from shardboard.services.access import passwords
 from shardboard.store import db, encrypted_columns
+from shardboard.store.postgres_connection import PostgresConnector
 
 ORIGINAL_INIT = Connection.__init__
 
@@ -91,9 +92,9 @@ def reused_engines() -> Iterator[None]:
     unused: list[_FileEngine] = []
     used: dict[AsyncEngine, _FileEngine] = {}
 
-    def engine_of(url: str) -> AsyncEngine:
-        if not db._is_sqlite(url):
-            return create(url)
+    def engine_of(url: str, connector: PostgresConnector | None = None) -> AsyncEngine:
+        if connector is not None:
+            return create(url, connector)
         reused = unused.pop() if unused else _FileEngine(create(url))
         reused.path = make_url(url).database or ""
         encrypted_columns._KEYS.pop(reused.engine.sync_engine.dialect, None)

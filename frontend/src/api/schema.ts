@@ -2076,7 +2076,7 @@ export interface paths {
          * Create CA request
          * @description Create a certificate signing request for an external CA. It replaces an open request.
          *
-         *     The private key stays in the console's state directory. Required role: `admin`.
+         *     The private key stays in the store. Required role: `admin`.
          */
         post: operations["create_ca_request_v1_cluster_authority_request_post"];
         delete?: never;
@@ -2466,6 +2466,68 @@ export interface paths {
         get: operations["get_cm_settings_v1_cm_settings_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consoles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Consoles
+         * @description Return the consoles of this store (extension).
+         */
+        get: operations["list_consoles_v1_consoles_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consoles/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove lost console
+         * @description Remove a console that no longer runs from the list, which ends its alarm (extension). Required role: `admin`.
+         */
+        delete: operations["remove_console_v1_consoles__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/consoles/{uid}/actions/lead": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change leader
+         * @description Make a running console the leader, for example before the leading one is upgraded (extension).
+         *
+         *     The leader ends its loops first. This takes less than a second. Required role: `admin`.
+         */
+        post: operations["change_leader_v1_consoles__uid__actions_lead_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4758,6 +4820,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/zones/{rack_id}/actions/drill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start drill of a zone
+         * @description Start a failure drill on all nodes of a zone at once (extension). Incident reports of the nodes show the loss of the zone.
+         *
+         *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+         */
+        post: operations["start_zone_drill_v1_zones__rack_id__actions_drill_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v2/actions": {
         parameters: {
             query?: never;
@@ -6696,7 +6780,10 @@ export interface components {
              * @description Uids of the nodes.
              */
             nodes: number[];
-            /** Rack Aware */
+            /**
+             * Rack Aware
+             * @description Same as in the policy.
+             */
             rack_aware: boolean;
             /** Reserved Ports */
             reserved_ports: number[];
@@ -6864,6 +6951,54 @@ export interface components {
             /** Settings */
             settings: components["schemas"]["DifferingSetting"][];
         };
+        /** Console */
+        Console: {
+            /**
+             * Address
+             * @description URL at which browsers reach this console.
+             */
+            address: string;
+            /**
+             * Host
+             * @description Host name.
+             */
+            host: string;
+            /**
+             * Is Current
+             * @description Whether it has sent this response.
+             */
+            is_current: boolean;
+            /**
+             * Is Leader
+             * @description Whether it changes machines and records what it observes.
+             */
+            is_leader: boolean;
+            /**
+             * Leader Since
+             * @description When it became the leader.
+             */
+            leader_since: string | null;
+            /**
+             * Seen At
+             * @description Last sign of life.
+             */
+            seen_at: string;
+            /** Started At */
+            started_at: string;
+            status: components["schemas"]["ConsoleStatus"];
+            /**
+             * Store Delay Ms
+             * @description Duration of its last query of the store.
+             */
+            store_delay_ms: number | null;
+            /**
+             * Uid
+             * @description ID of the console, which it keeps when it restarts.
+             */
+            uid: string;
+            /** Version */
+            version: string;
+        };
         /** ConsoleCaState */
         ConsoleCaState: {
             /** @description The next CA, while it is announced. */
@@ -6922,6 +7057,11 @@ export interface components {
              */
             valid_until: string;
         };
+        /**
+         * ConsoleStatus
+         * @enum {string}
+         */
+        ConsoleStatus: "running" | "stopped" | "lost";
         /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterName"];
@@ -7876,6 +8016,8 @@ export interface components {
              * @description Uid of the event that started the incident.
              */
             uid: number;
+            /** Zone */
+            zone?: components["schemas"]["IncidentZone"];
         };
         /**
          * IncidentDatabase
@@ -8082,6 +8224,31 @@ export interface components {
              * @description Uid of the event that started the incident.
              */
             uid: number;
+            /** Zone */
+            zone?: components["schemas"]["IncidentZone"];
+        };
+        /**
+         * IncidentZone
+         * @description Zone of which several nodes were down at the same time.
+         */
+        IncidentZone: {
+            /**
+             * Events
+             * @description Uids of the events of these failures, which are also uids of incidents.
+             */
+            events: number[];
+            /**
+             * Nodes
+             * @description Uids of the nodes that were down.
+             */
+            nodes: number[];
+            /** Rack Id */
+            rack_id: string;
+            /**
+             * Total
+             * @description Number of nodes of the zone.
+             */
+            total: number;
         };
         /** InspectRequest */
         InspectRequest: {
@@ -8242,6 +8409,12 @@ export interface components {
             csr: string;
             facts: components["schemas"]["NodeFacts"];
             /**
+             * Rack Id
+             * @description Zone of the node. Required if the cluster is rack-aware.
+             * @default
+             */
+            rack_id?: string;
+            /**
              * Renews
              * @description Whether the agent can replace its certificates while it runs.
              * @default false
@@ -8266,6 +8439,12 @@ export interface components {
              * @description Address of the new node. The token admits no other node.
              */
             address?: string | null;
+            /**
+             * Rack Id
+             * @description Zone of the new node, for the command; empty for none.
+             * @default
+             */
+            rack_id?: string;
             /**
              * Ttl
              * @description Lifetime in seconds.
@@ -8750,7 +8929,7 @@ export interface components {
             dry_run?: boolean;
             /**
              * Override Rack Policy
-             * @description Accepted without effect: racks are not supported.
+             * @description Whether the copies of a pair of a rack-aware database can be in one zone.
              * @default false
              */
             override_rack_policy?: boolean;
@@ -8839,7 +9018,7 @@ export interface components {
             max_concurrent_bdb_migrations?: number;
             /**
              * Override Rack Policy
-             * @description Accepted without effect: racks are not supported.
+             * @description Whether the copies of a pair of a rack-aware database can be in one zone.
              * @default false
              */
             override_rack_policy?: boolean;
@@ -9334,6 +9513,16 @@ export interface components {
              * @description Maximum number of PINGs and canary writes per second that each shard of the node receives. The agent lowers the rate when many engine processes share few cores.
              */
             probes_per_second?: number;
+            /**
+             * Rack Id
+             * @description Zone (rack) of the node; empty if it has none.
+             */
+            rack_id: string;
+            /**
+             * Second Rack Id
+             * @description Second zone with whose loss the node is lost; empty if it has none.
+             */
+            second_rack_id: string;
             /** Shard Count */
             shard_count: number;
             /** Shard List */
@@ -9572,11 +9761,17 @@ export interface components {
              * @description Maximum number of concurrent full syncs of the node; -1 = as in the policy, 0 = unlimited.
              */
             max_slave_full_syncs?: number | null;
-            /** Rack Id */
+            /**
+             * Rack Id
+             * @description Zone (rack) of the node; empty for none. Letters are not case-sensitive.
+             */
             rack_id?: string | null;
             /** Recovery Path */
             recovery_path?: string | null;
-            /** Second Rack Id */
+            /**
+             * Second Rack Id
+             * @description Second zone with whose loss the node is lost; empty for none.
+             */
             second_rack_id?: string | null;
         };
         /**
@@ -9792,6 +9987,8 @@ export interface components {
             default_sharded_proxy_policy: string;
             /** Default Shards Placement */
             default_shards_placement: string;
+            /** Rack Aware */
+            rack_aware: boolean;
             /** Shards Overbooking */
             shards_overbooking: boolean;
         } & {
@@ -9807,6 +10004,12 @@ export interface components {
              * @default dense
              */
             default_shards_placement?: string;
+            /**
+             * Rack Aware
+             * @description Whether databases can be rack-aware, and nodes must have a zone (`rack_id`) when they join.
+             * @default false
+             */
+            rack_aware?: boolean;
             /**
              * Shards Overbooking
              * @description Whether databases can get higher memory limits than the nodes have memory.
@@ -9948,6 +10151,19 @@ export interface components {
         QueuedDrill: {
             /** Action Uid */
             action_uid: string;
+            /**
+             * Status
+             * @default queued
+             */
+            status?: string;
+        };
+        /** QueuedZoneDrill */
+        QueuedZoneDrill: {
+            /**
+             * Action Uids
+             * @description One action for each node.
+             */
+            action_uids: string[];
             /**
              * Status
              * @default queued
@@ -11830,6 +12046,29 @@ export interface components {
             wait_ratio?: string | null;
             /** Wait Timeout */
             wait_timeout?: string | null;
+        };
+        /**
+         * ZoneDrillRequest
+         * @description Fault to inject on all nodes of a zone at once.
+         */
+        ZoneDrillRequest: {
+            /**
+             * Confirm
+             * @description Confirmation: the words "zone <rack_id>".
+             */
+            confirm: string;
+            /**
+             * Kind
+             * @description `kill` requires systemd, and `cut_off` the permission to change routes. Nodes that are cut off together reach each other.
+             * @enum {string}
+             */
+            kind: "reboot" | "kill" | "freeze" | "cut_off";
+            /**
+             * Seconds
+             * @description Duration of the fault in seconds.
+             * @default 20
+             */
+            seconds?: number;
         };
     };
     responses: never;
@@ -25482,6 +25721,309 @@ export interface operations {
             };
         };
     };
+    list_consoles_v1_consoles_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Console"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    remove_console_v1_consoles__uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    change_leader_v1_consoles__uid__actions_lead_post: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Console"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_crdb_tasks_v1_crdb_tasks_get: {
         parameters: {
             query?: never;
@@ -38771,6 +39313,122 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    start_zone_drill_v1_zones__rack_id__actions_drill_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                /** @description Zone of nodes. */
+                rack_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ZoneDrillRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueuedZoneDrill"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };

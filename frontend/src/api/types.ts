@@ -54,6 +54,8 @@ export type Action = Schemas['Action'];
 export type Policy = Schemas['Policy'];
 export type DrillRequest = Schemas['DrillRequest'];
 export type DrillReply = Schemas['QueuedDrill'];
+export type ZoneDrillRequest = Schemas['ZoneDrillRequest'];
+export type ZoneDrillReply = Schemas['QueuedZoneDrill'];
 export type Endpoint = Schemas['EndpointState'];
 export type EndpointProxy = Schemas['EndpointProxy'];
 /** The proxy of a node, for all databases. */
@@ -70,6 +72,7 @@ export type ReshardRequest = Schemas['RevampRequest'];
 /** A replication pair in a plan. Rebalancing and resharding return the same form. */
 export type BlueprintPair = Schemas['BlueprintPair'];
 export type ReshardPreview = Schemas['ReshardPreview'];
+export type NodeUpdate = Schemas['NodeUpdate'];
 export type NodeQueued = Schemas['Queued'];
 export type MaintenanceOn = Schemas['MaintenanceOnRequest'];
 export type MaintenanceOff = Schemas['MaintenanceOffRequest'];
@@ -90,6 +93,7 @@ export type Certificates = Schemas['Certificates'];
 export type ConsoleCertificate = Schemas['ConsoleCertificate'];
 export type ConsoleCa = Schemas['ConsoleCaState'];
 export type CaCertificate = Schemas['CaOut'];
+export type ClusterConsole = Schemas['Console'];
 export type Percentile = Schemas['Percentile'];
 export type BenchmarkComparison = Schemas['Comparison'];
 export type Preflight = Schemas['Preflight'];

@@ -177,11 +177,12 @@ def _default_user(bdb: BdbSpec, engine_version: str) -> str:
     if not bdb.default_user:
         return "user default off"
     passwords = _hashes(bdb.client_password, bdb.other_passwords_sha256) if bdb.client_password else "nopass"
-    commands = [*APPLICATION_RIGHTS.split(), *bdb.disabled_commands]
-    databases = numbered_database_rules(engine_version)
-    return " ".join(
-        ["user default on", passwords, "~* &*", *commands, *databases, *flush_rules(commands, engine_version)]
-    )
+    commands = [
+        *APPLICATION_RIGHTS.split(),
+        *numbered_database_rules(engine_version),
+        *bdb.disabled_commands,
+    ]
+    return " ".join(["user default on", passwords, "~* &*", *commands, *flush_rules(commands, engine_version)])
 
 
 def _hashes(password: str, others_sha256: Sequence[str]) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import BackgroundTasks, Request
 from fastapi.responses import PlainTextResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from shardboard.api.http import audit_middleware
 from shardboard.api.http.api_router import ApiRouter
@@ -16,6 +17,7 @@ from shardboard.console import Console
 from shardboard.contract import NodeFacts, Port, protocol
 from shardboard.errors import NotAcceptable
 from shardboard.kit.addresses import host_port, normal_name
+from shardboard.schemas.cluster.nodes import RACK_ID
 from shardboard.schemas.timestamps import iso
 from shardboard.services.cluster import join as services
 
@@ -27,6 +29,16 @@ class JoinTokenRequest(BaseModel):
     address: Annotated[
         str | None, Field(max_length=253, description="Address of the new node. The token admits no other node.")
     ] = None
+    rack_id: Annotated[
+        str, Field(max_length=64, description="Zone of the new node, for the command; empty for none.")
+    ] = ""
+
+    @field_validator("rack_id")
+    @classmethod
+    def _check_rack_id(cls, value: str) -> str:
+        if error := RACK_ID.validation_error(value):
+            raise PydanticCustomError("field", "{field} {what}", {"field": "rack_id", "what": error})
+        return value
 
 
 class JoinTokenOut(BaseModel):
@@ -42,6 +54,9 @@ class JoinRequest(BaseModel):
     addr: Annotated[str, Field(max_length=253)]
     agent_port: Port
     facts: NodeFacts
+    rack_id: Annotated[
+        str, Field(max_length=64, description="Zone of the node. Required if the cluster is rack-aware.")
+    ] = ""
     renews: Annotated[bool, Field(description="Whether the agent can replace its certificates while it runs.")] = False
 
 
@@ -67,11 +82,10 @@ async def create_join_token(
 ) -> JoinTokenOut:
     """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
     body = body or JoinTokenRequest()
-    token, expires_at = await services.create_token(
-        session, console.ca, originator=admin.username, ttl=body.ttl, addr=body.address
-    )
+    token, expires_at = await services.create_token(session, originator=admin.username, ttl=body.ttl, addr=body.address)
     command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
     command += ["--address", normal_name(body.address) if body.address else "ADDRESS-OF-THE-NODE"]
+    command += ["--rack-id", body.rack_id] if body.rack_id else []
     return JoinTokenOut(token=token, expires_at=iso(expires_at), command=shlex.join(command))
 
 
@@ -104,6 +118,7 @@ async def join_node(
         agent_port=body.agent_port,
         facts=body.facts.model_dump(),
         renews_certificates=body.renews,
+        rack_id=body.rack_id,
     )
     admission = await services.accept(session, console.ca, join_request)
     audit_middleware.record_authenticated_user(f"agent of {body.addr}", "join token")

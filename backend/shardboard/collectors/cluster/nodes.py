@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -21,6 +22,7 @@ from shardboard.errors import AgentError
 from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
+from shardboard.kit.tenure import LostLeadership, Tenure, current_tenure
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.store.db import Store
@@ -41,6 +43,8 @@ ADDED_CONDITION = ("engine_version", "cluster_down")
 CONDITION_INDEXES = [SHARD_FIELDS.index(name) for name in (*CONDITION, *ADDED_CONDITION)]
 assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 
+Acting = Callable[[], AbstractContextManager[None] | None]
+
 
 @lru_cache(4096)
 def _observed(*values: float | None) -> Observed:
@@ -49,9 +53,17 @@ def _observed(*values: float | None) -> Observed:
 
 
 class NodeCollector:
-    """Runs one task per node, as nodes are added and removed."""
+    """Runs one task per node, as nodes are added and removed.
 
-    def __init__(self, store: Store, bus: Bus, agents: Agents, live: LiveMetrics, pulses: Pulses) -> None:
+    While another console leads, the tasks only keep the samples. When the leader changes, they connect again: agents then repeat
+    what the former leader may not have recorded, and each difference from the store is recorded.
+    """
+
+    def __init__(
+        self, store: Store, bus: Bus, agents: Agents, live: LiveMetrics, pulses: Pulses, acting: Acting = nullcontext
+    ) -> None:
+        """Create a collector. `acting` returns the context for tasks that write; None while another console leads."""
+        self._acting = acting
         self._pulses = pulses
         self._outages = OutageCollector(store)
         self._store = store
@@ -70,17 +82,31 @@ class NodeCollector:
         self._node_refs: dict[int, NodeRef] = {}
         self._own: dict[int, OwnData] = {}
         """Shards and databases about which the agent of a node may report, by node."""
+        self._leader: tuple[bool, Tenure | None] = (False, None)
+        """Whether the running tasks write, and for which tenure."""
         self._missing: frozenset[int] = frozenset()
         """Uids of shards that their agents no longer have. Samples from before their loss still contain them."""
 
     async def run(self) -> None:
         """Follow all nodes until cancelled."""
         async with self._followers.cancelled_at_exit():
-            with self._bus.listen("change") as changes:
+            with self._bus.listen("change", "leader") as changes:
                 while True:
+                    await self._restart_if_leader_changed()
                     await self._refresh()
                     # Shards and nodes change rarely; a refresh every few seconds also covers another console on the same store.
-                    await changes.wait_until(lambda change: change[0] in ("node", "shard"), 5, pause=4)
+                    await changes.wait_until(
+                        lambda change: change is None or change[0] in ("node", "shard"), 5, pause=4
+                    )
+
+    async def _restart_if_leader_changed(self) -> None:
+        context = self._acting()
+        with context or nullcontext():
+            leader = (context is not None, current_tenure())
+        if leader != self._leader:
+            self._leader = leader
+            async with self._followers.cancelled_at_exit():
+                pass  # `_refresh` starts them again
 
     async def _refresh(self) -> None:
         async with self._recording:
@@ -105,12 +131,13 @@ class NodeCollector:
                 self._followers.cancel(node.uid)
             if node.uid not in self._followers:
                 self._node_refs[node.uid] = reference
-                self._followers.start(node.uid, self._follow(reference))
+                with (self._acting() if self._leader[0] else None) or nullcontext():
+                    self._followers.start(node.uid, self._follow(reference, leads=self._leader[0]))
         for uid in self._followers.keys() - node_uids:
             self._followers.cancel(uid)
             self._live.disconnect(uid)
 
-    async def _follow(self, node: NodeRef) -> None:
+    async def _follow(self, node: NodeRef, *, leads: bool) -> None:
         is_connected: bool | None = None
         last_sample = ACTIVE.now()
         while True:
@@ -127,31 +154,18 @@ class NodeCollector:
                         clock.mark_caught_up()
                         has_backlog = False
                         continue
-                    sample = without_shards(
-                        keep_own(sample, self._own_data(node.uid)), self._missing if has_backlog else frozenset()
-                    )
-                    clock_offset = sample.at - time.time()
-                    clock.add(clock_offset)
-                    self._pulses.clocks[node.uid] = clock_offset
-                    # Samples from the future would evict correct ones from the rings.
-                    if clock_offset < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
-                        self._live.ingest(node.uid, sample)
-                    else:
-                        self._live.skip(node.uid, sample)
+                    sample = self._ingest(node.uid, sample, clock, has_backlog=has_backlog)
                     if not is_connected:
                         is_connected = True
                         self._live.connect(node.uid)
-                    # Silence can be too short to break the stream, yet long enough for the node to be declared down.
-                    if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
-                        # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
-                        self._down.discard(node.uid)
-                        await self._record_seen(node, restarted=sample.boot != boot if boot else None)
+                    if leads:
+                        await self._record(node, sample, clock, count, boot)
                     count += 1
-                    await self._record_shards(node.uid, sample)
-                    await self._outages.store(node.uid, sample, clock.ahead_ms)
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
                 reason = error.reason
+            except LostLeadership:
+                return
             except Exception:
                 log.exception("nodes: following node %s failed", node.uid)
                 reason = "the console failed to read its samples"
@@ -160,10 +174,37 @@ class NodeCollector:
             if unrecorded and (silence := ACTIVE.now() - last_sample) > LOST_AFTER:
                 is_connected = False
                 self._live.disconnect(node.uid)
-                await self._record_lost(node, reason, silence)
+                await self._record_lost(node, reason, silence, leads=leads)
             await asyncio.sleep(RETRY_SECONDS)
 
-    async def _record_lost(self, node: NodeRef, reason: str, silence: float) -> None:
+    def _ingest(self, node_uid: int, sample: Sample, clock: NodeClock, *, has_backlog: bool) -> Sample:
+        """Add a sample to the rings. Return it without data about which the agent must not report."""
+        own = keep_own(sample, self._own_data(node_uid))
+        sample = without_shards(own, self._missing if has_backlog else frozenset())
+        clock_offset = sample.at - time.time()
+        clock.add(clock_offset)
+        self._pulses.clocks[node_uid] = clock_offset
+        # Samples from the future would evict correct ones from the rings.
+        if clock_offset < CLOCK_SKEW and sample.t < sample.at + CLOCK_SKEW:
+            self._live.ingest(node_uid, sample)
+        else:
+            self._live.skip(node_uid, sample)
+        return sample
+
+    async def _record(self, node: NodeRef, sample: Sample, clock: NodeClock, count: int, boot: str) -> None:
+        """Store what has changed.
+
+        `count` is the number of earlier samples of this connection, `boot` the boot ID in earlier ones.
+        """
+        # Silence can be too short to break the stream, yet long enough for the node to be declared down.
+        if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
+            await self._record_seen(node, restarted=sample.boot != boot if boot else None)
+        await self._record_shards(node.uid, sample)
+        await self._outages.store(node.uid, sample, clock.ahead_ms)
+
+    async def _record_lost(self, node: NodeRef, reason: str, silence: float, *, leads: bool) -> None:
+        if not leads:
+            return
         try:
             async with self._store.begin() as session:
                 await observations.record_agent_lost(session, node.uid, reason, silence)
@@ -171,6 +212,8 @@ class NodeCollector:
             log.exception("nodes: recording the loss of the agent of node %s failed", node.uid)
 
     async def _record_seen(self, node: NodeRef, *, restarted: bool | None) -> None:
+        # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
+        self._down.discard(node.uid)
         facts = await self._agents.facts(node)
         async with self._store.begin() as session:
             await observations.record_agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)

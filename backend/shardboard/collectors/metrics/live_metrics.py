@@ -418,6 +418,8 @@ class LiveMetrics:
         if self._cleaned_up_to == self.newest:
             return
         self._cleaned_up_to = self.newest
+        if len(self._settled) > 2 * SHARD_RETENTION:  # only the leading console takes and stores them
+            self._settled = {t for t in self._settled if t > self.newest - SHARD_RETENTION}
         # A node that was unreachable sends samples of up to 120 s later. The sums of those seconds need the samples of all nodes.
         hosts = self._reporters.of_node.keys()
         incomplete = (t for t in sorted(self._seconds) if not hosts <= self._seconds[t].nodes.keys())

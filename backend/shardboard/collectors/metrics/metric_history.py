@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from itertools import cycle
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -35,8 +36,22 @@ CLOSE_AFTER_SECONDS = 5
 """Seconds after which an interval counts as finished even if no later second was published."""
 
 
+async def restore_samples(store: Store, live: LiveMetrics) -> None:
+    """Load stored seconds into the rings. Call it before the collectors start."""
+    now = int(time.time())
+    async with store.read() as session:
+        names = _names(await metric_history.layouts(session))
+        live.set_members(shard_places(await shards.list_conditions(session)))
+        for topic in TOPICS:
+            seconds = SHARD_RETENTION if topic in ("shards", "flash_shards") else RETENTION
+            for frame in await metric_history.frames(session, topic, 1, now - seconds, now + 1, names):
+                live.restore(topic, frame)
+        for t, measured in (await latency.read(session, 1, now - RETENTION, now + 1)).items():
+            live.endpoints.latencies.restore(t, measured)
+
+
 class Archive:
-    """Archive of metrics, one task. Call `restore` before the collectors start; `run` runs concurrently with them."""
+    """Archive of metrics, one task. Only the leading console writes it."""
 
     def __init__(self, store: Store, bus: Bus, live: LiveMetrics) -> None:
         self._store = store
@@ -50,8 +65,8 @@ class Archive:
         self._forgotten = 0.0
         self._forgetting = cycle(RESOLUTIONS)
 
-    async def restore(self) -> None:
-        """Load stored seconds into the rings, and find the intervals that an earlier console did not finish."""
+    async def prepare(self) -> None:
+        """Find the seconds and intervals that an earlier leader did not write."""
         now = int(time.time())
         async with self._store.begin() as session:
             self._layouts = await metric_history.layouts(session)
@@ -65,17 +80,13 @@ class Archive:
                     since_second = extent.last if extent is not None else 0
                     times = await metric_history.times(session, topic, intervals.child(resolution.step), since_second)
                     self._stale[resolution.step] |= intervals.starts(times, resolution.step)
-            self._live.set_members(shard_places(await shards.list_conditions(session)))
-            for topic in TOPICS:
-                seconds = SHARD_RETENTION if topic in ("shards", "flash_shards") else RETENTION
-                for frame in await metric_history.frames(session, topic, 1, now - seconds, now + 1, self._names()):
-                    self._live.restore(topic, frame)
-            for t, measured in (await latency.read(session, 1, now - RETENTION, now + 1)).items():
-                self._live.endpoints.latencies.restore(t, measured)
+        written_until = max((extent.last for extent in extents.values() if extent.step == 1), default=0)
+        self._unwritten |= {t for t in self._live.take_computed_seconds() if t > written_until}
         await self._roll_up(now)
 
     async def run(self) -> None:
         """Run until cancelled."""
+        await self.prepare()
         with self._bus.listen("settled") as changes:
             while True:
                 await changes.wait_until(lambda _: True, 1)
@@ -140,7 +151,9 @@ class Archive:
     async def _roll_up_one(self, session: AsyncSession, resolution: Resolution, begin: int) -> None:
         child, rows = intervals.child(resolution.step), []
         for topic in TOPICS:
-            parts = await metric_history.frames(session, topic, child, begin, begin + resolution.step, self._names())
+            parts = await metric_history.frames(
+                session, topic, child, begin, begin + resolution.step, _names(self._layouts)
+            )
             if parts:
                 merged = rollup.merge(topic, begin, parts, child)
                 metric_order = rollup.columns_of(topic, resolution.step)
@@ -166,8 +179,9 @@ class Archive:
                 await metric_history.delete_before(session, topic, resolution.step, cutoff, MAX_DELETED_ROWS)
             await latency.delete_before(session, resolution.step, cutoff, MAX_DELETED_ROWS)
 
-    def _names(self) -> dict[int, tuple[str, ...]]:
-        return {number: columns for columns, number in self._layouts.items()}
+
+def _names(layouts: Mapping[tuple[str, ...], int]) -> dict[int, tuple[str, ...]]:
+    return {number: columns for columns, number in layouts.items()}
 
 
 def _is_due(begin: int, step: int, now: int, include_open: bool) -> bool:

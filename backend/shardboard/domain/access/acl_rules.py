@@ -9,13 +9,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-GUARD = (
-    *("-@admin", "-migrate", "-restore-asking", "-script|debug"),
-    *("-cluster|links", "-cluster|nodes", "-cluster|shards", "-cluster|slots"),
-)
+GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
 """Rules appended to each rule list and to each of its selectors. The category `@admin` does not cover everything: MIGRATE connects
-to any address and can empty a shard, RESTORE-ASKING writes to slots of other shards, the script debugger blocks a shard for all
-clients, and the commands of CLUSTER tell scripts the addresses of shards (the proxy itself answers clients)."""
+to any address and can empty a shard, RESTORE-ASKING writes to slots of other shards, and the script debugger blocks a shard for
+all clients."""
 MAX_LENGTH = 4096
 CONSOLE = "shardboard"
 """Engine user of the console, the agents and replication."""

@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.cluster.node_status import AgentStatus, BootstrapPhase
-from shardboard.errors import NotAcceptable, Unauthorized
+from shardboard.errors import NotAcceptable, Unauthorized, Unavailable
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.intermediate_ca import rejection_reason
 from shardboard.pki.tls import CA_DAYS, PEER_DAYS, serial_of
+from shardboard.schemas.cluster.nodes import RACK_ID
 from shardboard.services.access import passwords
 from shardboard.state.alerting import events
-from shardboard.state.cluster import agent_certificates, cluster, join_tokens, nodes
+from shardboard.state.cluster import agent_certificates, cluster, console_certificates, join_tokens, nodes
 from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.cluster.join_tokens import JoinToken
 from shardboard.state.cluster.nodes import Node
@@ -37,6 +38,8 @@ class JoinRequest:
     """Facts about the node, as the agent reports them."""
     renews_certificates: bool = False
     """The agent can replace its certificate while it runs. Agents of earlier releases cannot and get a long-lived certificate."""
+    rack_id: str = ""
+    """Zone that the agent states; empty if it states none."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,6 @@ class JoinResponse:
 
 async def create_token(
     session: AsyncSession,
-    ca: ConsoleCa,
     *,
     originator: str,
     ttl: int = DEFAULT_TTL,
@@ -61,6 +63,9 @@ async def create_token(
 
     The token contains the fingerprint of the CA, so that the agent can verify the console.
     """
+    certificates = await console_certificates.find(session)
+    if certificates is None:
+        raise Unavailable("no_console_ca", "The store has no console CA yet: start the console of this release first.")
     now = datetime.now(UTC)
     secret = secrets.token_urlsafe(32)
     expires_at = now + timedelta(seconds=ttl)
@@ -71,7 +76,7 @@ async def create_token(
     )
     message = f"A join token was created{f' for {bound_address}' if bound_address else ''}."
     events.record(session, "join_token_created", message, source="cluster", originator=originator)
-    return f"{PREFIX}.{secret}.{ca.ca_fingerprint()}", expires_at
+    return f"{PREFIX}.{secret}.{certificates.current.fingerprint}", expires_at
 
 
 async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> JoinResponse:
@@ -96,7 +101,8 @@ async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> 
         )
         raise NotAcceptable("config_error", message, field="addr")
     days = PEER_DAYS if request.renews_certificates else CA_DAYS
-    cluster_row = await cluster.load_for_update(session)  # the CA cannot change from here on
+    cluster_row = await cluster.load_for_update(session)
+    await console_certificates.refresh(session, ca)  # the CA cannot change from here on
     if request.token.rpartition(".")[2].lower() != ca.ca_fingerprint():
         message = "The console CA was replaced after this join token was created. Create a new token."
         raise Unauthorized("access_denied", message, field="token")
@@ -104,22 +110,36 @@ async def accept(session: AsyncSession, ca: ConsoleCa, request: JoinRequest) -> 
         raise NotAcceptable(
             "config_error", f"The console CA may not sign certificates for this address. {reason}", field="addr"
         )
+    _check_zone(cluster_row, node, request.rack_id)
     certificate = ca.sign_agent(request.csr, addr, days)
     if node is None:
         node = _add_node(session, cluster_row, addr)
         message = f"Node {node.uid} ({addr}) joined the cluster."
     else:
         message = f"Node {node.uid} ({addr}) joined again, with a new certificate."
+    if request.rack_id and not node.rack_id:  # the console may have changed the zone since the agent first joined
+        node.config = {**node.config, "rack_id": request.rack_id}
+        message += f" Its zone is {request.rack_id}."
     node.agent_port = request.agent_port
     node.agent_status = AgentStatus.CONNECTED
     node.last_seen = datetime.now(UTC)
     node.facts = request.facts
     cluster_row.bootstrap_state = BootstrapPhase.COMPLETED
-    ca.agent_progress.remove(node.uid)  # this may be a new agent, which trusts only the current CA
+    node.clear_ca_state()  # this may be a new agent, which trusts only the current CA
+    node.presented_ca = ""
     valid_until = node.last_seen + timedelta(days=days)
     await agent_certificates.record(session, node.uid, serial_of(certificate), valid_until)
     events.record(session, "node_joined", message, source="node", originator=token.created_by, node_uid=node.uid)
     return JoinResponse(node.uid, certificate, ca.ca_pem, cluster_row.name)
+
+
+def _check_zone(cluster_row: Cluster, node: Node | None, rack_id: str) -> None:
+    """Require a valid zone, and any zone if the cluster is rack-aware."""
+    if error := RACK_ID.validation_error(rack_id):
+        raise NotAcceptable("config_error", f"rack_id {error}.", field="rack_id")
+    if cluster_row.rules.rack_aware and not rack_id and (node is None or not node.rack_id):
+        message = "The cluster is rack-aware, so a node needs a zone to join. Start the agent with --rack-id ZONE."
+        raise NotAcceptable("rack_id_required", message, field="rack_id")
 
 
 async def report_conflict(session: AsyncSession, token_text: str, addr: str) -> None:

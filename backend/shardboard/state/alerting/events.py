@@ -19,7 +19,10 @@ UNKNOWN_NODE = "alarm_unknown_node"
 UNKNOWN_SHARDS = "alarm_unknown_shards"
 STORE_MISMATCH = "alarm_store_mismatch"
 UNEXPECTED_EPOCH = "alarm_unordered_epoch"
-SELF_MANAGED_ALARMS = frozenset({LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH})
+CONSOLE_LOST = "alarm_console_lost"
+SELF_MANAGED_ALARMS = frozenset(
+    {LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH, CONSOLE_LOST}
+)
 """Alarms that are ended by the code that raises them."""
 
 
@@ -196,6 +199,14 @@ async def newest_loss(session: AsyncSession, shard_uid: int, node_uid: int) -> E
 async def list_open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     """Return all events of this type that have not ended."""
     return (await session.execute(select(Event).where(_OPEN, Event.type == type_))).scalars().all()
+
+
+async def end_console_alarm(session: AsyncSession, console_id: str) -> None:
+    """End the alarm about a lost console, which is back or was removed from the list."""
+    for alarm in await list_open_spans(session, CONSOLE_LOST):
+        if alarm.details["console"] == console_id:
+            alarm.ended_at = datetime.now(UTC)
+            alarm.details = {**alarm.details, "open": False}
 
 
 async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:

@@ -157,11 +157,9 @@ async def by_uid(session: AsyncSession, uid: str) -> Action | None:
     return await session.get(Action, uid)
 
 
-async def list_leased_by(session: AsyncSession, prefix: str) -> Sequence[Action]:
-    """Return open actions whose lease token starts with `prefix`."""
-    query = select(Action).where(
-        Action.status.in_(OPEN_STATUSES), Action.lease_token.startswith(prefix, autoescape=True)
-    )
+async def list_leased(session: AsyncSession) -> Sequence[Action]:
+    """Return open actions with a lease."""
+    query = select(Action).where(Action.status.in_(OPEN_STATUSES), Action.lease_until.is_not(None))
     return (await session.execute(query)).scalars().all()
 
 

@@ -10,7 +10,10 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth
 from shardboard.domain.databases.unknown_shards import Unknown
+from shardboard.domain.placement.zones import Zones, zones_of
 from shardboard.store.db import Base, UtcDateTime
+
+CA_COLUMNS = ("trusted_cas", "presented_ca", "ca_failure", "certificate_failure")
 
 
 class Node(Base):
@@ -18,7 +21,7 @@ class Node(Base):
 
     __tablename__ = "nodes"
     __kind__ = "node"
-    __quiet__ = frozenset({"last_seen", "facts"})
+    __quiet__ = frozenset({"last_seen", "facts", *CA_COLUMNS})
 
     uid: Mapped[int] = mapped_column(primary_key=True)
     addr: Mapped[str] = mapped_column(unique=True)
@@ -41,6 +44,23 @@ class Node(Base):
     unknown: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Shards and endpoints that its agent reports and the store does not contain (`domain.unknown_shards.Unknown`)."""
 
+    trusted_cas: Mapped[str] = mapped_column(default="", server_default="")
+    """Digest of the console CAs that its agent has confirmed since it connected (`ConsoleCa.trusted_digest`)."""
+    presented_ca: Mapped[str] = mapped_column(default="", server_default="")
+    """Fingerprint of the CA whose certificate its agent presented last."""
+    ca_failure: Mapped[str] = mapped_column(default="", server_default="")
+    """Why its agent did not get the console CAs."""
+    certificate_failure: Mapped[str] = mapped_column(default="", server_default="")
+    """Why the certificate of its agent was not renewed, while the CA is being replaced."""
+
+    @property
+    def has_ca_state(self) -> bool:
+        return bool(self.trusted_cas or self.ca_failure or self.certificate_failure)
+
+    def clear_ca_state(self) -> None:
+        """Forget what its agent has confirmed: the agent may be another one."""
+        self.trusted_cas = self.ca_failure = self.certificate_failure = ""
+
     @property
     def is_available(self) -> bool:
         """Whether its machine is up and its agent is connected."""
@@ -49,6 +69,17 @@ class Node(Base):
     @property
     def unknown_shards(self) -> Unknown:
         return Unknown.parse(self.unknown or {})
+
+    @property
+    def rack_id(self) -> str:
+        """Its zone; empty if it has none."""
+        rack_id: str = self.config.get("rack_id", "")
+        return rack_id
+
+    @property
+    def zones(self) -> Zones:
+        """The zones with whose loss it is lost."""
+        return zones_of(self.rack_id, self.config.get("second_rack_id", ""))
 
     @property
     def flash_size(self) -> int:

@@ -114,11 +114,38 @@ async def test_join_command_is_complete(client: httpx.AsyncClient, host: str, ur
     assert command == ["shardboard", "agent", "--join", url, "--token", token, "--address", "10.0.0.7"]
 
 
+async def test_agent_states_its_zone_once(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+    """Afterwards the console can change it, also if the agent joins again."""
+    token = (await client.post("/v1/join_tokens", json={"rack_id": "zone-a"})).json()
+    assert shlex.split(token["command"])[-2:] == ["--rack-id", "zone-a"]
+    reply = await agent.post("/v1/bootstrap/join", json={**body(token["token"]), "rack_id": "zone-a"})
+    assert reply.status_code == 200
+    assert (await client.get("/v1/nodes/1")).json()["rack_id"] == "zone-a"
+    await client.put("/v1/nodes/1", json={"rack_id": "zone-b"})
+    again = {**body(await token_of(client, "127.0.1.1")), "rack_id": "zone-a"}
+    assert (await agent.post("/v1/bootstrap/join", json=again)).status_code == 200
+    assert (await client.get("/v1/nodes/1")).json()["rack_id"] == "zone-b"
+
+
+async def test_node_of_a_rack_aware_cluster_needs_a_zone(client: httpx.AsyncClient, agent: httpx.AsyncClient) -> None:
+    await client.put("/v1/cluster/policy", json={"rack_aware": True})
+    request = body(await token_of(client))
+    refused = await agent.post("/v1/bootstrap/join", json=request)
+    assert (refused.status_code, refused.json()["error_code"]) == (406, "rack_id_required")
+    invalid = await agent.post("/v1/bootstrap/join", json={**request, "rack_id": "1 a"})
+    assert (invalid.status_code, invalid.json()["field"]) == (406, "rack_id")
+    assert (await agent.post("/v1/bootstrap/join", json={**request, "rack_id": "a"})).status_code == 200, (
+        "the token is still valid"
+    )
+    again = body(await token_of(client, "127.0.1.1"))
+    assert (await agent.post("/v1/bootstrap/join", json=again)).status_code == 200, "the node has a zone"
+
+
 async def test_join_command_uses_a_host_name_of_an_installed_certificate(
     client: httpx.AsyncClient, console: Console
 ) -> None:
     signed = sign("mine", names=("elsewhere.example",))
-    console.certificate.install(validate_identity(signed.pem, signed.key_pem))
+    console.ca.apply(console.ca.state.installing(validate_identity(signed.pem, signed.key_pem).stored()))
     command = (await client.post("http://elsewhere.example/v1/join_tokens")).json()["command"]
     assert shlex.split(command)[3].startswith("https://elsewhere.example:")
 

@@ -145,7 +145,7 @@ async def test_history_contains_only_accessible_databases(
     }
     numbers = stored.get(topic, [1, 2])
     columns = {name: array("f", [1.0] * len(numbers)) for name in names}
-    await Archive(console.store, console.bus, console.live).restore()
+    await Archive(console.store, console.bus, console.live).prepare()
     async with console.store.begin() as session:
         layout = (await metric_history.layouts(session))[columns_of(topic, 1)]
         await metric_history.write(session, [(topic, 1, layout, TopicFrame(now, array("i", numbers), columns))])

@@ -27,10 +27,10 @@ from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.kit.bus import Bus
-from shardboard.lifecycle.store_lock import StoreLock
+from shardboard.lifecycle.leadership import Leadership
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.settings import Settings
-from shardboard.state.cluster import idempotent_replies
+from shardboard.state.cluster import console_certificates, idempotent_replies
 from shardboard.state.cluster.idempotent_replies import IdempotentReply
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
@@ -234,9 +234,12 @@ def _create_role(directory: Path, prepare: Callable[[], None] = lambda: None) ->
     async def send() -> httpx.Response:
         store = Store(f"sqlite+aiosqlite:///{directory / 'console.db'}", Bus(), StoreKeys([STORE_KEY]))
         settings = Settings(state_dir=directory, admin_user=USER, admin_password=PASSWORD)
-        ca = ConsoleCa.load(settings)
+        async with store.read() as session:
+            state = await console_certificates.find(session)
+        assert state is not None
+        ca = ConsoleCa(state, settings)
         console = Console(
-            settings, store, store.bus, LiveMetrics(store.bus), FakeAgents(), ca, "test", StoreLock(store)
+            settings, store, store.bus, LiveMetrics(store.bus), FakeAgents(), ca, "test", Leadership(store, "test")
         )
         transport = httpx.ASGITransport(app_for(console), client=("192.0.2.1", 40000))
         async with httpx.AsyncClient(transport=transport, base_url="https://console", auth=(USER, PASSWORD)) as client:
@@ -257,13 +260,13 @@ def _kill_at(moment: str) -> None:
 @pytest.mark.parametrize(("moment", "is_replayed"), [("before_commit", False), ("after_commit", True)])
 def test_a_request_of_a_killed_console_is_executed_once(
     tmp_path: Path,
-    certificates: Path,
+    console_ca: ConsoleCa,
     first_start_template: tuple[Path, int],
     moment: str,
     is_replayed: bool,
 ) -> None:
     shutil.copyfile(first_start_template[0], tmp_path / "console.db")
-    shutil.copytree(certificates, tmp_path / "tls")
+    shutil.copytree(console_ca.directory, tmp_path / "tls")
     process = multiprocessing.get_context("fork").Process(
         target=_create_role, args=(tmp_path, lambda: _kill_at(moment))
     )

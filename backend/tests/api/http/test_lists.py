@@ -21,6 +21,7 @@ OTHER_LISTS = {
     "/v1/bdbs/{uid}/address_changes",
     "/v1/benchmarks",
     "/v1/benchmarks/scenarios",
+    "/v1/consoles",
     "/v1/crdb_tasks",
     "/v1/endpoints/stats",
     "/v1/incidents",

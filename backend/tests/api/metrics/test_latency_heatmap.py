@@ -50,7 +50,7 @@ async def stored(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
         "created_at": now,
         "changed_at": now,
     }
-    await Archive(console.store, console.bus, console.live).restore()
+    await Archive(console.store, console.bus, console.live).prepare()
     async with console.store.begin() as session:
         session.add_all(Bdb(uid=uid, name=f"d{uid}", port=12000 + uid, **common) for uid in (1, 2))
         rates = [t for t in SECONDS if t != UNKNOWN]

@@ -52,7 +52,7 @@ async def stored(console: Console, nodes: list[Node], monkeypatch: pytest.Monkey
             Shard(uid=uid, bdb_uid=1, port=20000 + uid, bus_port=25000 + uid, engine_id=f"{uid:040x}", **common)
             for uid in UIDS["shards"]
         )
-    await Archive(console.store, console.bus, console.live).restore()
+    await Archive(console.store, console.bus, console.live).prepare()
     async with console.store.begin() as session:
         layouts = await metric_history.layouts(session)
         for topic, uids in UIDS.items():

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -661,6 +662,32 @@ async def test_nodes_that_join_or_leave_are_noticed_at_once(
         await session.delete(third)
     async with asyncio.timeout(4.5):  # without a change, the collector polls every 5 s
         await wait_until(lambda: set(running._followers) == {1, 2, 4})
+
+
+@pytest.mark.usefixtures("database")
+async def test_another_console_than_the_leader_only_observes(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    """When it leads, the same samples are recorded."""
+    leads = False
+    node_collector = NodeCollector(
+        console.store, console.bus, agents, console.live, pulses, lambda: nullcontext() if leads else None
+    )
+    task = asyncio.create_task(node_collector.run())
+    await deliver_second(agents)
+    await wait_until(lambda: console.live.resume_point(2)[1] == NOW and pulses.silence(1) < 60)
+    await deliver_second(agents, NOW + 1)
+    await wait_until(lambda: console.live.resume_point(1)[1] == console.live.resume_point(2)[1] == NOW + 1)
+    assert (await shard_row(console, 1)).observed_at is None
+    assert ("facts", 1) not in agents.calls
+    leads = True
+    console.bus.publish("leader")
+    await wait_until(lambda: agents.calls.count(("samples", 1)) == 2)
+    await deliver_second(agents, NOW + 2)
+    await wait_until(lambda: ("facts", 1) in agents.calls)
+    await wait_for_status(console, 1, "ok")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_stopping_the_collector_stops_every_follower(

@@ -12,7 +12,7 @@ from backend.tests.collectors.samples import sample, shard
 
 from shardboard.collectors.metrics import metric_history as archiving
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
-from shardboard.collectors.metrics.metric_history import DELETE_SECONDS, MAX_DELETED_ROWS, Archive
+from shardboard.collectors.metrics.metric_history import DELETE_SECONDS, MAX_DELETED_ROWS, Archive, restore_samples
 from shardboard.contract import ENDPOINT_FIELDS, EndpointReading, ProxyReading
 from shardboard.domain.databases.bdb_rules import MAX_UID
 from shardboard.domain.metrics import endpoint_metrics, intervals, latency_cells, rollup
@@ -49,7 +49,8 @@ async def live(store: Store, bus: Bus) -> LiveMetrics:
 @pytest.fixture
 async def archive(store: Store, bus: Bus, live: LiveMetrics) -> Archive:
     metric_archive = Archive(store, bus, live)
-    await metric_archive.restore()
+    await restore_samples(store, live)
+    await metric_archive.prepare()
     return metric_archive
 
 
@@ -127,7 +128,8 @@ async def test_intervals_match_their_seconds_in_any_order_of_arrival(
     async with store.begin() as session:
         row = {"pair": 1, "role": "master", "slots": "", "port": 20001, "bus_port": 25001}
         session.add(Shard(uid=12, bdb_uid=1, node_uid=2, engine_id="1" * 40, **row))
-    await archive.restore()
+    await restore_samples(store, live)
+    await archive.prepare()
 
     def deliver_both(live: LiveMetrics, prompt: Sequence[int], late: Sequence[int]) -> None:
         for t in prompt:
@@ -146,7 +148,8 @@ async def test_intervals_match_their_seconds_in_any_order_of_arrival(
         if rng.random() < 0.1:
             live = LiveMetrics(bus)
             archive = Archive(store, bus, live)
-            await archive.restore()
+            await restore_samples(store, live)
+            await archive.prepare()
             deliver_both(live, seconds[max(0, count - 20) : count], seconds[max(0, delivered - 20) : delivered])
     deliver_both(live, [last + 200], [*seconds[delivered:], last + 200])
     await archive.step()
@@ -187,7 +190,8 @@ async def test_a_restarted_console_restores_history_and_overwrites_nothing(
     await archive.step()
     new = LiveMetrics(bus)
     restarted = Archive(store, bus, new)
-    await restarted.restore()
+    await restore_samples(store, new)
+    await restarted.prepare()
     assert new.newest == NOW + 14
     assert new.latest("bdbs", "1")["read_req"] == 10
     assert new.history("shards:1", 15, 0)["series"]["11"][0][1:] == [10.0] * 14
@@ -225,7 +229,8 @@ async def test_stored_endpoint_latency_survives_a_console_restart(
     await archive.step()
     restarted = LiveMetrics(bus)
     next_archive = Archive(store, bus, restarted)
-    await next_archive.restore()
+    await restore_samples(store, restarted)
+    await next_archive.prepare()
     deliver(restarted, NOW + 10)  # the agent sends this second again; its latency is already stored
     await next_archive.step()
     for step, count, requests in ((1, 11, 50), (10, 2, 500)):
@@ -245,7 +250,8 @@ async def test_the_highest_uids_are_stored(store: Store, bus: Bus) -> None:
         session.add(Shard(uid=11, bdb_uid=max_uid, node_uid=5_000, engine_id="0" * 40, **row))
     live = LiveMetrics(bus)
     archive = Archive(store, bus, live)
-    await archive.restore()
+    await restore_samples(store, live)
+    await archive.prepare()
     reading = EndpointReading(values=[float(n) for n in range(len(ENDPOINT_FIELDS))], errors={}, latency={})
     for t in range(NOW, NOW + 11):
         proxy = ProxyReading(seconds=1.0, pid=7, threads=1, cpu=1.0, rss=1, databases={max_uid: reading})
@@ -254,7 +260,7 @@ async def test_the_highest_uids_are_stored(store: Store, bus: Bus) -> None:
     await archive.step()
     assert await history(store, "bdbs", "write_req", NOW, NOW + 3, 1) == [1, 1, 1]
     restarted = LiveMetrics(bus)
-    await Archive(store, bus, restarted).restore()
+    await restore_samples(store, restarted)
     endpoint = f"{max_uid}:1:5000"
     for step, name in ((1, "write_req"), (10, "write_req_max")):
         async with store.read() as session:

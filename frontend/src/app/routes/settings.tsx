@@ -1,5 +1,6 @@
-/** Settings page: cluster settings, certificates, sign-in with external providers, and the support bundle. */
+/** Settings page: cluster settings, consoles, certificates, sign-in with external providers, and the support bundle. */
 import { usePermission } from '@/api/access/session';
+import { Consoles } from '@/features/settings/Consoles';
 import { ConsoleCa } from '@/features/settings/certificates/ConsoleCa';
 import { ConsoleCertificate } from '@/features/settings/certificates/ConsoleCertificate';
 import { ShardCertificates } from '@/features/settings/certificates/ShardCertificates';
@@ -19,6 +20,7 @@ export function SettingsPage() {
         <h1>Settings</h1>
       </div>
       <PolicyForm may={may} />
+      {canSeeAll && <Consoles may={may} />}
       {canSeeAll && <ConsoleCertificate may={may} />}
       {canSeeAll && <ConsoleCa may={may} />}
       {canSeeAll && <ShardCertificates may={may} />}

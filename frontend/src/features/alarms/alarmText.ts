@@ -32,6 +32,10 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `Two shards of ${name} are primaries of the same slots: ${shards(alarm)}`,
   alarm_pair_on_one_node: (alarm, name) =>
     `${shards(alarm)} of ${name} hold the same data and are both on node ${alarm.node_uid}`,
+  alarm_rack_aware_violation: ({ pairs }, name) => {
+    const count = list(pairs).length;
+    return `${name} is rack-aware, but ${plural(count, 'replication pair')} ${count === 1 ? 'has' : 'have'} no copies in different zones. Rebalance the database`;
+  },
   alarm_no_replica: ({ pairs }, name) => {
     const count = list(pairs).length;
     return `${plural(count, 'primary', 'primaries')} of ${name} ${count === 1 ? 'has' : 'have'} no running replica`;
@@ -102,6 +106,8 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
       : `${name} differs from the state that the console has stored: repair the database`,
   alarm_flash_overcommit: ({ node_uid }) =>
     `The flash limits of the shards on node ${node_uid} exceed its flash`,
+  alarm_console_lost: ({ host }) =>
+    `Console ${host} is lost: it stopped without notice, or cannot reach the store`,
   alarm_storage_full: ({ node_uid }) =>
     `The storage of node ${node_uid} is nearly full: shards can neither start nor persist`,
 };

@@ -1,0 +1,130 @@
+"""The list of consoles: each console records itself, and the leading one records which are lost."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import update
+
+from shardboard.domain.cluster.consoles import LOST_SECONDS, REASONS, ConsoleStatus, LeaderChange
+from shardboard.state.alerting import events
+from shardboard.state.cluster import consoles
+from shardboard.state.cluster.consoles import ConsoleRow
+from shardboard.store.db import Store
+
+SEEN_SECONDS = 2.0
+SINGLE_SEEN_SECONDS = 60.0
+"""The same for the console of a SQLite store, which no other console watches."""
+
+
+@dataclass(frozen=True)
+class ConsoleFacts:
+    """Report of a console about itself."""
+
+    uid: str
+    host: str
+    address: str
+    version: str
+
+
+class ConsolePresence:
+    """Records this console and its signs of life."""
+
+    def __init__(self, store: Store, facts: ConsoleFacts, store_delay: Callable[[], float | None]) -> None:
+        self._store = store
+        self._facts = facts
+        self._store_delay = store_delay
+        self._started_at = datetime.now(UTC)
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        while True:
+            if not await self._record_seen():
+                await self._record_start()
+            await asyncio.sleep(SEEN_SECONDS if self._store.is_shared else SINGLE_SEEN_SECONDS)
+
+    async def record_stop(self) -> None:
+        """Record that this console was stopped and is not lost."""
+        async with self._store.begin() as session:
+            if (row := await consoles.by_uid(session, self._facts.uid)) is not None:
+                row.status = ConsoleStatus.STOPPED
+
+    async def _record_seen(self) -> bool:
+        """Record a sign of life. Return whether the row is there and describes this process."""
+        delay = self._store_delay()
+        values = {"seen_at": datetime.now(UTC), "store_delay_ms": None if delay is None else round(delay * 1000, 1)}
+        own = (
+            ConsoleRow.uid == self._facts.uid,
+            ConsoleRow.started_at == self._started_at,
+            ConsoleRow.status == ConsoleStatus.RUNNING,
+        )
+        async with self._store.begin() as session:
+            return bool((await session.execute(update(ConsoleRow).where(*own).values(values))).rowcount)  # type: ignore[attr-defined]
+
+    async def _record_start(self) -> None:
+        facts = self._facts
+        async with self._store.begin() as session:
+            row = await consoles.by_uid(session, facts.uid)
+            if row is None or row.status == ConsoleStatus.LOST:
+                await events.end_console_alarm(session, facts.uid)
+                if self._store.is_shared:
+                    details = {"console": facts.uid, "host": facts.host}
+                    events.record(session, "console_joined", f"Console {facts.host} joined.", details=details)
+            if row is None:
+                row = ConsoleRow(uid=facts.uid, store_delay_ms=None)
+                session.add(row)
+            row.host, row.address, row.version = facts.host, facts.address, facts.version
+            row.started_at, row.seen_at, row.status = self._started_at, datetime.now(UTC), ConsoleStatus.RUNNING
+
+
+class ConsoleWatch:
+    """Records lost consoles and the change of the leader. Part of the leading console, for one tenure."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._seen: dict[str, tuple[datetime, float]] = {}
+        """Last sign of life of each console, and when this console first read it. Clocks of consoles can differ."""
+        self._has_recorded_change = False
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        while True:
+            if not self._has_recorded_change:
+                await self._record_change()
+                self._has_recorded_change = True
+            await self.check()
+            await asyncio.sleep(SEEN_SECONDS)
+
+    async def check(self) -> None:
+        """Record consoles that have not been seen for some time."""
+        now = self._clock()
+        async with self._store.read() as session:
+            running = [row for row in await consoles.list_all(session) if row.status == ConsoleStatus.RUNNING]
+        for row in running:
+            if self._seen.get(row.uid, (None, 0.0))[0] != row.seen_at:
+                self._seen[row.uid] = row.seen_at, now
+        lost = [row.uid for row in running if now - self._seen[row.uid][1] > LOST_SECONDS]
+        if not lost:
+            return
+        async with self._store.begin() as session:
+            for uid in lost:
+                console = await consoles.by_uid(session, uid)
+                if console is not None and console.seen_at == self._seen[uid][0]:
+                    console.status = ConsoleStatus.LOST
+                    details = {"console": uid, "host": console.host, "open": True}
+                    message = f"Console {console.host} stopped without notice, or lost its connection to the store."
+                    events.record(session, events.CONSOLE_LOST, message, severity="WARNING", details=details)
+
+    async def _record_change(self) -> None:
+        async with self._store.begin() as session:
+            lease = await consoles.leadership(session)
+            if lease is None or lease.reason == LeaderChange.STARTED:
+                return
+            row = await consoles.by_uid(session, lease.console_id)
+            name = row.host if row is not None else lease.console_id
+            details = {"console": lease.console_id, "host": name, "term": lease.term, "reason": lease.reason}
+            message = f"Console {name} became the leader: {REASONS[LeaderChange(lease.reason)]}."
+            events.record(session, "leader_changed", message, details=details)

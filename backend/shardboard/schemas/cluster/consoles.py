@@ -1,0 +1,73 @@
+"""Response models of consoles."""
+
+from datetime import datetime
+from typing import Protocol
+
+from pydantic import BaseModel, Field
+
+from shardboard.domain.cluster.consoles import ConsoleStatus
+from shardboard.schemas.timestamps import iso
+
+
+class Console(BaseModel):
+    uid: str = Field(description="ID of the console, which it keeps when it restarts.")
+    host: str = Field(description="Host name.")
+    address: str = Field(description="URL at which browsers reach this console.")
+    version: str
+    status: ConsoleStatus
+    is_leader: bool = Field(description="Whether it changes machines and records what it observes.")
+    leader_since: str | None = Field(description="When it became the leader.")
+    is_current: bool = Field(description="Whether it has sent this response.")
+    started_at: str
+    seen_at: str = Field(description="Last sign of life.")
+    store_delay_ms: float | None = Field(description="Duration of its last query of the store.")
+
+
+class ConsoleFields(Protocol):
+    """Fields of a stored console."""
+
+    @property
+    def uid(self) -> str: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def started_at(self) -> datetime: ...
+    @property
+    def seen_at(self) -> datetime: ...
+    @property
+    def store_delay_ms(self) -> float | None: ...
+
+
+class LeaseFields(Protocol):
+    """Fields of the stored lease of the leader."""
+
+    @property
+    def console_id(self) -> str: ...
+    @property
+    def released(self) -> bool: ...
+    @property
+    def acquired_at(self) -> datetime: ...
+
+
+def render(row: ConsoleFields, lease: LeaseFields | None, current: str) -> Console:
+    """Render a console. `current` is the ID of the console that responds."""
+    leads = lease is not None and lease.console_id == row.uid and not lease.released
+    return Console(
+        uid=row.uid,
+        host=row.host,
+        address=row.address,
+        version=row.version,
+        status=ConsoleStatus(row.status),
+        is_leader=leads and row.status == ConsoleStatus.RUNNING,
+        leader_since=iso(lease.acquired_at) if leads and lease is not None else None,
+        is_current=row.uid == current,
+        started_at=iso(row.started_at),
+        seen_at=iso(row.seen_at),
+        store_delay_ms=row.store_delay_ms,
+    )
