@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+from backend.tests.support.consoles.console_ca import new_console_ca
 from backend.tests.support.real_shards import wait_until
 from backend.tests.support.running_agent import running_agent
 
@@ -25,7 +26,7 @@ CONTENT = os.urandom(3 * 2**20 + 5)
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> ConsoleCa:
-    return ConsoleCa.load(Settings(state_dir=tmp_path_factory.mktemp("console")))
+    return new_console_ca(Settings(state_dir=tmp_path_factory.mktemp("console")))
 
 
 @pytest.fixture

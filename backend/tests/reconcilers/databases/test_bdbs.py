@@ -566,15 +566,20 @@ class TestDelete:
 
     async def test_deletion_waits_for_a_running_action(self, console: Console, agents: FakeAgents) -> None:
         """The other action could start a shard after all shards seem to be removed."""
-        uid = await create_active_database(console)
-        async with console.store.begin() as session:
-            session.info["locked"] = True
-            other = queue.enqueue(
-                session, "SMOther", object_uid=uid, description="Other", originator="", deadline=timedelta(60)
-            )
-            other.status, other.lease_token, other.lease_until = "running", "other", datetime.now(UTC) + timedelta(60)
-        await self.delete(console, uid)
         async with running_loops(console):
+            uid = await create_database(console)
+            await wait_for_status(console, uid, "active")
+            async with console.store.begin() as session:
+                session.info["locked"] = True
+                other = queue.enqueue(
+                    session, "SMOther", object_uid=uid, description="Other", originator="", deadline=timedelta(60)
+                )
+                other.status, other.lease_token, other.lease_until = (
+                    "running",
+                    "other",
+                    datetime.now(UTC) + timedelta(60),
+                )
+            await self.delete(console, uid)
             await wait_until(lambda: has_no_rows(console, uid))
             await wait_until(lambda: self.waits(console, uid))
             async with console.store.begin() as session:

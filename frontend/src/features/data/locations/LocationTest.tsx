@@ -29,7 +29,10 @@ export function LocationTest({ onTest, disabled = false }: Props) {
   // The dialog is often longer than the screen, and the button is at its end.
   const shown = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when the result changes
-  useEffect(() => shown.current?.scrollIntoView({ block: 'nearest' }), [checks, failure]);
+  useEffect(() => {
+    // It returns a promise in new browsers, which must not become the clean-up function.
+    void shown.current?.scrollIntoView({ block: 'nearest' });
+  }, [checks, failure]);
   return (
     <div className={classes.test} ref={shown}>
       <SubmitButton variant="default" loading={busy} disabled={disabled} onClick={() => submit()}>
