@@ -13,10 +13,12 @@ from shardboard.store.server_check import WrongServer
 from shardboard.store.transient_errors import describe_error
 
 SESSION_SETTINGS = (
-    # The server ends sessions of a console that has vanished, or that was suspended during a transaction, with their locks.
     "SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 3; SET tcp_keepalives_count = 3; "
-    "SET tcp_user_timeout = 10000; SET idle_in_transaction_session_timeout = 30000"
+    "SET tcp_user_timeout = 10000; SET idle_in_transaction_session_timeout = {idle_milliseconds}"
 )
+"""The server ends sessions of a console that has vanished, or that was suspended during a transaction, with their locks."""
+IDLE_MILLISECONDS = 30_000
+"""Time after which the server ends a transaction that its console does not continue."""
 _OTHER_SERVER_MAY_HELP = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TargetServerAttributeNotMatched)
 
 
@@ -62,7 +64,7 @@ class PostgresConnector:
             async with asyncio.timeout(self.url.connect_seconds):
                 connection = await asyncpg.connect(**arguments, **address, timeout=None)
                 limit_silence(connection, self.url.socket)
-                await connection.execute(SESSION_SETTINGS)
+                await connection.execute(SESSION_SETTINGS.format(idle_milliseconds=IDLE_MILLISECONDS))
                 return connection
         except BaseException as error:
             if connection is not None:

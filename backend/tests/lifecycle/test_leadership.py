@@ -16,7 +16,7 @@ from shardboard.lifecycle import leadership
 from shardboard.lifecycle.lease_session import KEY
 from shardboard.lifecycle.supervision import StopConsole
 from shardboard.state.cluster import consoles
-from shardboard.store import db
+from shardboard.store import postgres_connection
 from shardboard.store.db import STORE_ERRORS, Store
 from shardboard.store.transient_errors import is_transient
 
@@ -139,7 +139,7 @@ async def test_a_frozen_leader_is_replaced_and_cannot_write(first: Store, second
 async def test_a_transaction_of_a_frozen_console_does_not_block_others_forever(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(db, "IDLE_TRANSACTION_TIMEOUT", "100ms")
+    monkeypatch.setattr(postgres_connection, "IDLE_MILLISECONDS", 100)
     frozen = Store(store.url, Bus(), console_id="frozen")
     with pytest.raises(STORE_ERRORS) as failure:
         await pause_in_transaction(frozen)
