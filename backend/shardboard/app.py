@@ -148,7 +148,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
             await reconcilers.read_shards(store, bus, agents)
         loops = (
             *collectors.leader_loops(
-                store, bus, agents, live, pulses, console.notifier, lambda: console.certificate.expiries
+                store, bus, agents, live, pulses, console.notifier, lambda: console.certificate.expiries, console.id
             ),
             *reconcilers.leader_loops(
                 store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id

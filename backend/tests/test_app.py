@@ -36,7 +36,7 @@ def prepared_loops(console: Console) -> list[Loop]:
     pulses = Pulses()
     return [
         *collectors.shared_loops(store, bus, agents, console.live, pulses, console.leadership.acting, console.presence),
-        *collectors.leader_loops(store, bus, agents, console.live, pulses, console.notifier, dict),
+        *collectors.leader_loops(store, bus, agents, console.live, pulses, console.notifier, dict, "test"),
         *reconcilers.leader_loops(
             store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id
         ),

@@ -49,12 +49,13 @@ def leader_loops(
     pulses: Pulses,
     notifier: Notifier,
     certificate_expiries: Callable[[], Mapping[str, datetime]],
+    console_id: str,
 ) -> list[Loop]:
-    """Return the loops of the leading console, in the order in which they start."""
+    """Return the loops of the leading console, which has this ID, in the order in which they start."""
     archive = Archive(store, bus, live)
     return [
         Loop("watch nodes", NodeWatch(store, agents, pulses).run, vital=True),
-        Loop("watch consoles", ConsoleWatch(store).run),
+        Loop("watch consoles", ConsoleWatch(store, console_id).run),
         Loop("store samples", archive.run),
         Loop("delete old data", Housekeeping(store).run),
         Loop("track resyncs", ResyncCollector(store, bus, agents).run),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 from shardboard.domain.cluster.consoles import LOST_SECONDS, REASONS, ConsoleStatus, LeaderChange
 from shardboard.state.alerting import events
@@ -72,6 +72,8 @@ class ConsolePresence:
                 if self._store.is_shared:
                     details = {"console": facts.uid, "host": facts.host}
                     events.record(session, "console_joined", f"Console {facts.host} joined.", details=details)
+            if not self._store.is_shared:  # a row with another ID describes a console that used the file before
+                await session.execute(delete(ConsoleRow).where(ConsoleRow.uid != facts.uid))
             if row is None:
                 row = ConsoleRow(uid=facts.uid, store_delay_ms=None)
                 session.add(row)
@@ -82,8 +84,10 @@ class ConsolePresence:
 class ConsoleWatch:
     """Records lost consoles and the change of the leader. Part of the leading console, for one tenure."""
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, console_id: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """`console_id` is the one of this console, which is never lost."""
         self._store = store
+        self._id = console_id
         self._clock = clock
         self._seen: dict[str, tuple[datetime, float]] = {}
         """Last sign of life of each console, and when this console first read it. Clocks of consoles can differ."""
@@ -102,7 +106,8 @@ class ConsoleWatch:
         """Record consoles that have not been seen for some time."""
         now = self._clock()
         async with self._store.read() as session:
-            running = [row for row in await consoles.list_all(session) if row.status == ConsoleStatus.RUNNING]
+            rows = await consoles.list_all(session)
+        running = [row for row in rows if row.status == ConsoleStatus.RUNNING and row.uid != self._id]
         for row in running:
             if self._seen.get(row.uid, (None, 0.0))[0] != row.seen_at:
                 self._seen[row.uid] = row.seen_at, now

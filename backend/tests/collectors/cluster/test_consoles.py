@@ -45,7 +45,7 @@ async def recorded(store: Store, type_: str) -> int:
 
 async def test_a_lost_console_raises_an_alarm_until_it_is_back(store: Store) -> None:
     clock = Clock()
-    watch = ConsoleWatch(store, clock)
+    watch = ConsoleWatch(store, "b", clock)
     running = asyncio.create_task(presence(store).run())
     await wait_until(lambda: is_running(store))
     running.cancel()
@@ -66,9 +66,24 @@ async def test_a_lost_console_raises_an_alarm_until_it_is_back(store: Store) -> 
     assert await recorded(store, "console_joined") == (2 if store.is_shared else 0)
 
 
+async def test_the_leader_is_never_lost(store: Store) -> None:
+    """Its row is written rarely if the store is a SQLite file."""
+    clock = Clock()
+    watch = ConsoleWatch(store, "a", clock)
+    running = asyncio.create_task(presence(store).run())
+    await wait_until(lambda: is_running(store))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    for _ in range(2):
+        await watch.check()
+        clock.now += 2 * LOST_SECONDS
+    assert await is_running(store)
+    assert not await recorded(store, events.CONSOLE_LOST)
+
+
 async def test_a_stopped_console_is_not_lost(store: Store) -> None:
     clock = Clock()
-    watch, console = ConsoleWatch(store, clock), presence(store)
+    watch, console = ConsoleWatch(store, "b", clock), presence(store)
     running = asyncio.create_task(console.run())
     await wait_until(lambda: is_running(store))
     await watch.check()
