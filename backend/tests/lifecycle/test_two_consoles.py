@@ -172,8 +172,8 @@ def test_a_frozen_leader_is_replaced_and_its_requests_are_refused(cluster: Local
     assert seconds < TAKE_OVER_SECONDS
     assert other.leads()
     [newest] = set(accepted_terms(cluster))
-    with writing(leader):  # it serves requests again
-        time.sleep(1)
+    with writing(leader) as writes:
+        cluster.wait_until(lambda: writes.count >= 10, "it does not serve requests again")
     asyncio.run(check_refusal(cluster, NodeRef(1, cluster.addresses[0], AgentSettings("").port), outdated))
     assert set(accepted_terms(cluster)) == {newest}
 

@@ -18,7 +18,7 @@ from backend.tests.reconcilers.loop_helpers import create_active_database
 
 from shardboard.console import Console
 from shardboard.contract.transfers import StartTransfer, TransferState
-from shardboard.domain.data import restore_plan
+from shardboard.domain.data import backup_plan, restore_plan
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef
 from shardboard.reconcilers.data import backups as backup_steps
@@ -26,6 +26,14 @@ from shardboard.reconcilers.data import cleanup, inspections
 from shardboard.reconcilers.data import restores as steps
 
 DIGEST = "0123456789abcdef"
+
+
+@pytest.fixture
+def short_backup_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backup_steps, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(backup_plan, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(cleanup, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(cleanup, "IDLE_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,8 +28,6 @@ from shardboard.console import Console
 from shardboard.domain.data import backup_plan, backup_retries
 from shardboard.domain.data.manifest import parse
 from shardboard.driver.fake_agents import FakeAgents
-from shardboard.reconcilers.data import backups as steps
-from shardboard.reconcilers.data import cleanup
 from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
 from shardboard.services.loop_requests import LoopRequests
 from shardboard.state.cluster import actions
@@ -39,16 +36,7 @@ from shardboard.state.data.backups import Backup
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.shards import Shard
 
-pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
-
-
-@pytest.fixture(autouse=True)
-def short_intervals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(steps, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(backup_plan, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(cleanup, "BUSY_SECONDS", 0.01)
-    monkeypatch.setattr(cleanup, "IDLE_SECONDS", 0.05)
-    return
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes", "short_backup_intervals")]
 
 
 async def fail_one_pair(agents: FakeAgents, bdb_uid: int) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import httpx
@@ -24,26 +24,15 @@ from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
 from shardboard.contract.transfers import Snapshot
-from shardboard.domain.data import backup_plan
 from shardboard.domain.data.manifest import parse
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers.data import backups as steps
-from shardboard.reconcilers.data import cleanup
 from shardboard.reconcilers.data import transfers as transfer_steps
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data import backups, transfers
 from shardboard.state.databases.shards import Shard
 
-pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
-
-
-@pytest.fixture(autouse=True)
-def short_intervals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(steps, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(backup_plan, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(cleanup, "BUSY_SECONDS", 0.01)
-    monkeypatch.setattr(cleanup, "IDLE_SECONDS", 0.05)
-    return
+pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes", "short_backup_intervals")]
 
 
 async def stored_on_nodes(console: Console) -> list[str]:
