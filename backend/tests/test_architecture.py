@@ -10,6 +10,7 @@ from typing import Any
 
 import grimp
 import pytest
+from backend.tests.support.sources import parse
 
 from shardboard.domain.access.roles import ManagementRole
 from shardboard.domain.cluster.actions import ActionName
@@ -167,7 +168,7 @@ def test_statuses_roles_and_action_names_are_written_as_members_of_their_enumera
     violations = set()
     for path in BACKEND.rglob("*.py"):
         name = path.relative_to(BACKEND).as_posix()
-        nodes = list(ast.walk(ast.parse(path.read_text())))
+        nodes = list(ast.walk(parse(path)))
         enumerated = {
             each
             for node in nodes
@@ -185,7 +186,7 @@ def test_stored_parameters_of_actions_are_read_by_their_models() -> None:
     readers = {
         path.relative_to(BACKEND).as_posix()
         for path in BACKEND.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Attribute) and node.attr == "params"
     }
     assert readers == {"actions/parameters.py", "state/cluster/actions.py"}

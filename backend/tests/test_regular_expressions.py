@@ -16,6 +16,8 @@ from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any
 
+from backend.tests.support.sources import parse
+
 import shardboard
 
 SOURCE = Path(shardboard.__file__).parent
@@ -234,4 +236,4 @@ def members(value: Any) -> Iterator[Any]:
 
 @cache
 def nodes() -> list[tuple[Path, ast.AST]]:
-    return [(path, node) for path in SOURCE.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    return [(path, node) for path in SOURCE.rglob("*.py") for node in ast.walk(parse(path))]

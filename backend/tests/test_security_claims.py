@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from backend.tests.support.sources import parse
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "SECURITY.md").read_text()
@@ -73,12 +74,10 @@ def test_tests_of_a_claim_exist_and_run(heading: str, claim: str) -> None:
 @cache
 def names_of_tests(path: str) -> frozenset[str]:
     """Return the names of the tests in a file, without those that never run."""
-    source = (ROOT / path).read_text()
-    match Path(path).suffix:
+    file = ROOT / path
+    match file.suffix:
         case ".py":
-            functions = (
-                node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            )
+            functions = (node for node in parse(file).body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
             return frozenset(
                 node.name
                 for node in functions
@@ -86,9 +85,9 @@ def names_of_tests(path: str) -> frozenset[str]:
                 and not any("mark.skip" in ast.unparse(each) for each in node.decorator_list)
             )
         case ".rs":
-            return frozenset(re.findall(r"#\[test\]\nfn (\w+)\(", source))
+            return frozenset(re.findall(r"#\[test\]\nfn (\w+)\(", file.read_text()))
         case ".ts":
-            return frozenset(found[1] for found in re.findall(r"\btest\((['`])(.*?)\1", source))
+            return frozenset(found[1] for found in re.findall(r"\btest\((['`])(.*?)\1", file.read_text()))
     raise AssertionError(f"{path} is not a file with tests")
 
 

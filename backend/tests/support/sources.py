@@ -8,8 +8,8 @@ from pathlib import Path
 def parse(path: Path) -> ast.Module:
     """Return the syntax tree of a source file.
 
-    Python 3.11 before 3.11.5 raises `SystemError` if the garbage collector reports an unretrieved exception meanwhile, because
-    the traceback is parsed too (https://github.com/python/cpython/issues/106905).
+    The garbage collector must not run while the tree is built: if it reports an unretrieved exception, the traceback is parsed
+    too, and Python before 3.11.5 then raises `SystemError` (https://github.com/python/cpython/issues/106905).
     """
     gc.disable()
     try:

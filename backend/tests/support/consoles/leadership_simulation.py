@@ -237,6 +237,9 @@ class SimulatedConsole:
             for task in tasks:
                 task.cancel()
             self.loop.run_once()
+        for task in self.tasks:
+            if not task.cancelled():
+                task.exception()  # of a killed console, which its successor has replaced
         self.loop.close()
 
 
@@ -277,5 +280,7 @@ class Simulation:
         self.consoles[name] = SimulatedConsole(self, name)
 
     def close(self) -> None:
+        ended = [name for name, console in self.consoles.items() if any(task.done() for task in console.tasks)]
         for console in [*self._killed, *self.consoles.values()]:
             console.close()
+        assert not ended, f"consoles ended without a request: {ended}"
