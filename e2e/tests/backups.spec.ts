@@ -99,7 +99,7 @@ test('a backup is restored after a flush', async ({ page, api }) => {
     const restore = dialog.getByRole('button', { name: 'Erase and restore' });
     await expect(restore).toBeDisabled();
     await dialog.getByLabel(`Type ${NAME} to confirm`).fill(NAME);
-    await examine(page, 'backups-restore', { bothThemes: true });
+    await examine(page, 'backups-restore');
     await restore.click();
     const row = page.getByRole('table', { name: 'Restores and imports' }).getByRole('row').nth(1);
     await expect(row).toContainText(`${KEYS} keys restored`);
@@ -118,14 +118,14 @@ test('a backup is restored after a flush', async ({ page, api }) => {
     const points = page.getByRole('table', { name: 'Restore points' });
     await expect(points.getByRole('row').filter({ hasText: 'demo' })).toContainText('No backup');
     await expect(points.getByRole('row').filter({ hasText: NAME })).toContainText('ago');
-    await examine(page, 'backups');
+    await examineInAll(page, 'backups');
     const row = page.getByRole('table', { name: 'Backups' }).getByRole('row').nth(1);
     await row.getByRole('button', { name: 'ago' }).click();
     const details = frame.dialog(/^Backup \d+ of kept/);
     await expect(details.getByRole('table', { name: 'Files of the backup' })).toContainText(
       'Complete',
     );
-    await examine(page, 'backups-details');
+    await examineInAll(page, 'backups-details');
     await page.keyboard.press('Escape');
   });
 

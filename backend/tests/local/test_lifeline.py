@@ -63,6 +63,7 @@ def test_remaining_processes_are_listed(run: Run) -> None:
     assert {int(line.split()[0]) for line in lines} == {process.pid for process in run.inside}
 
 
+@pytest.mark.slow
 def test_killed_benchmark_leaves_no_processes(tmp_path: Path) -> None:
     """SIGKILL cannot be handled by the benchmark, so only the lifeline remains."""
     environment = {**os.environ, "TMPDIR": str(tmp_path), "SHARDBOARD_BENCH_SMOKE": "1"}

@@ -19,6 +19,8 @@ from backend.tests.scenarios import database_helpers
 
 from shardboard.local.cluster import LocalCluster, ok
 
+pytestmark = pytest.mark.slow
+
 KEY, VALUE = "order:1", b"paid"
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "trouble.md"
 KEYS = [f"key:{number}" for number in range(200)]
@@ -101,7 +103,7 @@ def _endpoint(bdb: dict[str, Any]) -> tuple[str, int]:
     return endpoint["addr"][0], endpoint["port"]
 
 
-@pytest.mark.parametrize("shards", [1, pytest.param(4, marks=pytest.mark.slow)], ids=["same shape", "another shape"])
+@pytest.mark.parametrize("shards", [1, 4], ids=["same shape", "another shape"])
 def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: LocalCluster, shards: int) -> None:
     with restored_store(cluster) as commands:
         uid = database_helpers.create(
@@ -127,7 +129,6 @@ def test_a_database_newer_than_the_backup_is_untouched_by_creations(cluster: Loc
         commands.check(cluster)
 
 
-@pytest.mark.slow
 def test_a_database_newer_than_the_backup_is_untouched_by_resharding(cluster: LocalCluster) -> None:
     older = database_helpers.create(cluster, database_helpers.request_body(2, name="older"))
     assert database_helpers.wait_until_settled(cluster, older)["status"] == "active"
@@ -184,7 +185,6 @@ def repair(cluster: LocalCluster, uid: int, **body: str) -> None:
     assert open_alarms(cluster, "alarm_store_mismatch") == []
 
 
-@pytest.mark.slow
 def test_a_database_deleted_since_the_backup_is_reported_and_repaired_empty(cluster: LocalCluster) -> None:
     uid = database_helpers.create(cluster, database_helpers.request_body(2, name="deleted", replication=True))
     database = database_helpers.wait_until_settled(cluster, uid)
@@ -213,7 +213,6 @@ def test_a_database_deleted_since_the_backup_is_reported_and_repaired_empty(clus
     database_helpers.delete(cluster, uid)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [(3, 2), (2, 3)], ids=["fewer shards", "more shards"])
 def test_a_database_resharded_since_the_backup_is_reported_and_repaired(
     cluster: LocalCluster, before: int, after: int
@@ -242,7 +241,6 @@ def test_a_database_resharded_since_the_backup_is_reported_and_repaired(
     database_helpers.delete(cluster, uid)
 
 
-@pytest.mark.slow
 def test_a_shard_whose_files_were_lost_is_started_empty_and_the_others_keep_their_data(cluster: LocalCluster) -> None:
     fields = database_helpers.request_body(2, name="lost", oss_cluster=False, proxy_policy="single")
     uid = database_helpers.create(cluster, fields)
@@ -293,7 +291,6 @@ def restart_agent_with_token(cluster: LocalCluster, address: str) -> None:
     cluster.spawn(address, arguments, environment={"SHARDBOARD_JOIN_TOKEN": token})
 
 
-@pytest.mark.slow
 def test_databases_of_a_lost_console_keep_serving_until_they_are_removed(cluster: LocalCluster) -> None:
     fields = database_helpers.request_body(2, name="orders", oss_cluster=False, proxy_policy="single")
     uid = database_helpers.create(cluster, fields)
