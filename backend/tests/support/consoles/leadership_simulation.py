@@ -68,12 +68,15 @@ class World:
 
 
 class Session:
-    """The lease session of one console. Requests and replies have delays, and are lost while the console is cut off."""
+    """The lease session of one console. It sends one request at a time. Requests and replies have delays, and are lost while the
+    console is cut off.
+    """
 
     def __init__(self, world: World, console: "SimulatedConsole") -> None:
         self._world = world
         self._console = console
         self._server: int | None = None
+        self._using = asyncio.Lock()
 
     async def read(self) -> Lease:
         reply = await self._send(lambda: self._world.lease)
@@ -110,6 +113,10 @@ class Session:
         return await self._send(change)
 
     async def _send(self, query: Callable[[], Lease | None]) -> Lease | None:
+        async with self._using:
+            return await self._exchange(query)
+
+    async def _exchange(self, query: Callable[[], Lease | None]) -> Lease | None:
         """Execute a query at the server after a delay, which continues if the console is killed or paused."""
         world, loop = self._world, asyncio.get_running_loop()
         if not world.is_up or self._console.is_cut:
