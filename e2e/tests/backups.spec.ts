@@ -53,7 +53,7 @@ async function addLocation(page: Page, path: string): Promise<void> {
   await dialog.getByRole('button', { name: 'Create key' }).click();
   await expect(dialog.getByText(/^Save this private key outside of the cluster/)).toBeVisible();
   await expect(dialog.getByLabel('Public keys')).toHaveValue(/^age1/);
-  await examine(page, 'backups-add-location');
+  await examineInAll(page, 'backups-add-location');
   await dialog.getByRole('button', { name: 'Add location' }).click();
   await expect(page.getByRole('table', { name: 'Locations' })).toContainText(path);
 }
