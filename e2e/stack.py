@@ -54,6 +54,7 @@ class Stack:
         self._cluster.start_agents()
         # The test machine can be busy.
         ok(self._cluster.api.put("/v1/cluster", json={"alert_settings": {"node_cpu_utilization": {"enabled": False}}}))
+        ok(self._cluster.api.put("/v1/cluster/policy", json={"backup_pace": "fast"}))
         uid = ok(self._cluster.api.post("/v1/bdbs", json=DATABASE))["uid"]
         self._cluster.wait_until(lambda: self._is_healthy(uid), "the database did not become active", 120)
         self._traffic(uid, OPS_PER_SECOND)

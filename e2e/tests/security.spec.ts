@@ -152,7 +152,9 @@ test('hostile texts from nodes and engines are shown as text', { tag: '@slow' },
   await checkPages(page, calls);
   for (const path of ['/nodes', '/databases', '/events', '/users']) {
     await page.goto(path);
-    await expect(page.getByText('data-xss').first(), path).toBeVisible();
+    // Options of a closed list are not visible.
+    const shown = page.getByText('data-xss').filter({ visible: true });
+    await expect(shown.first(), path).toBeVisible();
   }
 });
 

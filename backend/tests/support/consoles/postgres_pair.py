@@ -19,7 +19,7 @@ HOST = "127.0.0.1"
 
 def load_script() -> ModuleType:
     """Return `scripts/with-postgres` as a module."""
-    path = Path(__file__).parents[3] / "scripts" / "with-postgres"
+    path = Path(__file__).parents[4] / "scripts" / "with-postgres"
     loader = importlib.machinery.SourceFileLoader("with_postgres", str(path))
     spec = importlib.util.spec_from_loader("with_postgres", loader)
     assert spec is not None
