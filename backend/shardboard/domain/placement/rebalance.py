@@ -271,17 +271,28 @@ def _replacements(layout: Layout, removed: list[Copy], added: list[Copy]) -> lis
     """Return the moves of both copies of a pair: the primary to the node of the new primary, the replica to the other node.
 
     Each move can be the only one that succeeds. If a new copy of a rack-aware database is in the zone of the other old copy, the
-    copies therefore change roles instead of zones.
+    copies therefore change roles instead of zones. If this does not help either, only one of them moves, and another plan moves the
+    other one.
     """
-    is_crossed = layout.databases[removed[0].bdb].rack_aware and any(
-        not are_separate(layout.zones(new.node), layout.zones(old.node))
-        for new, old in zip(added, reversed(removed), strict=False)
-    )
-    if not is_crossed or len(added) != len(removed):
-        return [relocation_move(layout, old, new.node) for old, new in zip(removed, added, strict=False)]
+    moves = [relocation_move(layout, old, new.node) for old, new in zip(removed, added, strict=False)]
+    if not layout.databases[removed[0].bdb].rack_aware or len(added) != len(removed):
+        return moves
     [primary, replica], [new_primary, new_replica] = removed, added
-    text = move_title(layout, replica, to=new_primary.node) + " and promote it"
-    return [
-        relocation_move(layout, primary, new_replica.node),
-        Move(replica.bdb, replica.pair, text, removed=replica.uid, to=new_primary.node, promote_new_shard=True),
-    ]
+
+    def are_apart(first: Copy, second: Copy) -> bool:
+        return are_separate(layout.zones(first.node), layout.zones(second.node))
+
+    are_safe = [are_apart(new_primary, replica), are_apart(new_replica, primary)]
+    if all(are_safe):
+        return moves
+    can_cross = are_apart(new_replica, replica) and are_apart(new_primary, primary)
+    if can_cross or not are_apart(primary, replica):
+        text = move_title(layout, replica, to=new_primary.node) + " and promote it"
+        return [
+            relocation_move(layout, primary, new_replica.node),
+            Move(replica.bdb, replica.pair, text, removed=replica.uid, to=new_primary.node, promote_new_shard=True),
+        ]
+    for old, new, is_safe in zip(removed, added, are_safe, strict=True):
+        if not is_safe:
+            layout.move(new.uid, old.node)
+    return [move for move, is_safe in zip(moves, are_safe, strict=True) if is_safe]

@@ -191,6 +191,27 @@ def test_rebalancing_fixes_violations_where_nodes_have_capacity(layout: Layout) 
         ), f"pair {pair} can be separated"
 
 
+@pytest.mark.parametrize(("replica", "expected"), [(2, (0, 4)), (4, (0, 3))])
+def test_one_copy_moves_first_if_each_order_of_two_moves_can_end_in_one_zone(
+    replica: int, expected: tuple[int, int]
+) -> None:
+    """Node 3 has the zones of both copies of pair 0, which nodes 3 and 4 shall have."""
+    copies = [
+        Copy(10 * pair + index, 1, pair, node, is_primary=not index)
+        for pair, nodes in enumerate([(1, replica), (3, 4), (3, 4)])
+        for index, node in enumerate(nodes)
+    ]
+    places = {1: zones_of("a"), 2: zones_of("b"), 3: zones_of("a", "b"), 4: zones_of("c")}
+    capacities = {uid: NodeCapacity(uid, 0, 0, 9) for uid in places}
+    layout = layout_of(copies, [LayoutDatabase(1, "shop", dense=True, rack_aware=True)], capacities, places)
+    moves = rebalance.plan(planned := copy_layout(layout), 1)
+    assert [(move.pair, move.to) for move in moves] == [expected]
+    apply_each(layout, moves, separate_pairs=separate_pairs(layout))
+    assert {(copy.pair, copy.node, copy.is_primary) for copy in planned.copies.values()} == {
+        (copy.pair, copy.node, copy.is_primary) for copy in layout.copies.values()
+    }
+
+
 @given(placed_databases(violating=True))
 def test_separation_moves_only_copies_of_pairs_in_one_zone(layout: Layout) -> None:
     separate = separate_pairs(layout)
