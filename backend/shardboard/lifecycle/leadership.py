@@ -16,6 +16,7 @@ from shardboard.contract.terms import Term
 from shardboard.domain.cluster.consoles import LeaderChange
 from shardboard.domain.cluster.leadership import (
     ACT_SECONDS,
+    LEASE_SECONDS,
     RENEW_SECONDS,
     WATCH_SECONDS,
     Lease,
@@ -59,6 +60,7 @@ class Leadership:
         self._successor: str | None = None
         self._raising = asyncio.Lock()
         self._is_settled = asyncio.Event()
+        self._read_at = -inf
         self.store_delay: float | None = None
         """Duration of the last query of the lease, in seconds."""
 
@@ -75,6 +77,13 @@ class Leadership:
         """The current tenure; None if this console does not lead."""
         tenure = self._tenure
         return tenure if tenure is not None and tenure.is_valid else None
+
+    @property
+    def is_led(self) -> bool:
+        """Whether this console leads, or knows that another one does."""
+        watch = self._watch
+        age = max(watch.unchanged_seconds, self._clock() - self._read_at)
+        return self.tenure is not None or (watch.leader_is_alive and age <= LEASE_SECONDS)
 
     def acting(self) -> AbstractContextManager[None] | None:
         """Return a context in which a task acts for the current tenure; None if this console does not lead."""
@@ -218,7 +227,8 @@ class Leadership:
             self._is_settled.set()
 
     def _record(self, lease: Lease, sent: float) -> None:
-        self._watch.record(lease, sent=sent, received=self._clock())
+        self._read_at = self._clock()
+        self._watch.record(lease, sent=sent, received=self._read_at)
 
     async def _claim(self) -> None:
         seen, sent = self._watch.lease, self._clock()

@@ -22,6 +22,7 @@ from shardboard.lifecycle.supervision import StopConsole
 from shardboard.state.cluster.consoles import Leadership
 from shardboard.store.db import Store
 from shardboard.store.server_check import IDENTITY, READ_ONLY, WrongServer
+from shardboard.store.stalled_sessions import end_stalled_sessions
 
 T = TypeVar("T")
 
@@ -39,12 +40,6 @@ _CREATE = text("""
     INSERT INTO leadership (uid, term, console_id, renewals, released, acquired_at, reason)
     VALUES (1, 0, '', 0, true, CURRENT_TIMESTAMP, '') ON CONFLICT DO NOTHING
 """)
-_END_STALLED_TRANSACTIONS = text("""
-    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name LIKE '%' || :console_id AND state LIKE 'idle in transaction%'
-        AND state_change < clock_timestamp() - make_interval(secs => :seconds)
-""")
-"""A console that is stopped or unreachable must not delay a take-over by the locks of an unfinished transaction."""
 
 
 class StoreLocked(ConnectionError):
@@ -104,8 +99,7 @@ class PostgresLeaseSession:
     async def claim(self, seen: Lease, reason: str) -> Lease | None:
         async def claim(connection: AsyncConnection) -> Lease | None:
             if seen.console_id not in ("", self._me):
-                former = {"console_id": seen.console_id, "seconds": LEASE_SECONDS}
-                await connection.execute(_END_STALLED_TRANSACTIONS, former)
+                await end_stalled_sessions(connection, seen.console_id, LEASE_SECONDS)
             return await _change(connection, _claim(seen, self._me, reason))
 
         return await self._run(claim, CLAIM_SECONDS)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from backend.tests.support.consoles.election import Candidate, candidate
+from backend.tests.support.consoles.statements import prepare_statement
 from backend.tests.support.real_shards import wait_until
 from sqlalchemy import text
 
@@ -91,22 +92,29 @@ async def test_another_console_leads_at_once_when_the_leader_ends(first: Store, 
         follower = Candidate(second, "second")
         await follower.leadership.join()
         follower.start()
+        assert not follower.leadership.is_led
         await asyncio.wait_for(follower.leadership.settled(), 5)
         assert not follower.is_leading
+        assert leader.leadership.is_led
+        assert follower.leadership.is_led
         assert follower.leadership.term == leader.leadership.term == Term(1, "first")
     start = time.monotonic()
     await until_leading(follower)
     assert time.monotonic() - start < 1
     assert await read_reason(second) == "stopped"
     assert not leader.is_leading
+    await wait_until(lambda: not leader.leadership.is_led)
     await follower.freeze()
+    await wait_until(lambda: not follower.leadership.is_led)
     await follower.leadership.close()
 
 
-async def leave_transaction_open(frozen: Candidate, successor: Candidate) -> None:
+async def leave_transaction_open(frozen: Candidate, successor: Candidate, *, is_prepared: bool) -> None:
     """Freeze the leader during a transaction, and wait until the other console leads."""
     async with frozen.store.begin() as session:
         await session.execute(text("SELECT 1"))
+        if is_prepared:
+            await prepare_statement(session)
         await frozen.freeze()
         start = time.monotonic()
         await until_leading(successor)
@@ -114,14 +122,15 @@ async def leave_transaction_open(frozen: Candidate, successor: Candidate) -> Non
 
 
 @pytest.mark.usefixtures("shared")
-async def test_a_frozen_leader_is_replaced_and_cannot_write(first: Store, second: Store) -> None:
+@pytest.mark.parametrize("is_prepared", [False, True])
+async def test_a_frozen_leader_is_replaced_and_cannot_write(first: Store, second: Store, is_prepared: bool) -> None:
     """Not even a transaction that it has left open delays the others."""
     async with candidate(first, "first") as leader, candidate(second, "second") as follower:
         await wait_until(lambda: leader.is_leading or follower.is_leading)
         frozen, successor = (leader, follower) if leader.is_leading else (follower, leader)
         [tenure] = frozen.tenures
         with tenure.acting(), pytest.raises(STORE_ERRORS) as failure:
-            await leave_transaction_open(frozen, successor)
+            await leave_transaction_open(frozen, successor, is_prepared=is_prepared)
         assert is_transient(failure.value)
         assert await read_reason(successor.store) == "expired"
         with tenure.acting(), pytest.raises(LostLeadership):

@@ -13,6 +13,7 @@ from shardboard.state.alerting import events
 from shardboard.state.cluster import consoles
 from shardboard.state.cluster.consoles import ConsoleRow
 from shardboard.store.db import Store
+from shardboard.store.stalled_sessions import end_stalled_sessions
 
 SEEN_SECONDS = 2.0
 SINGLE_SEEN_SECONDS = 60.0
@@ -114,6 +115,10 @@ class ConsoleWatch:
         lost = [row.uid for row in running if now - self._seen[row.uid][1] > LOST_SECONDS]
         if not lost:
             return
+        async with self._store.read() as session:
+            if self._store.is_shared:
+                for uid in lost:
+                    await end_stalled_sessions(await session.connection(), uid, LOST_SECONDS)
         async with self._store.begin() as session:
             for uid in lost:
                 console = await consoles.by_uid(session, uid)

@@ -4,14 +4,18 @@ import asyncio
 
 import pytest
 from backend.tests.support.clock import Clock
+from backend.tests.support.consoles.statements import prepare_statement
 from backend.tests.support.real_shards import wait_until
+from sqlalchemy import text
 
 from shardboard.collectors.cluster import consoles as collector
 from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence, ConsoleWatch
 from shardboard.domain.cluster.consoles import LOST_SECONDS, ConsoleStatus
+from shardboard.kit.bus import Bus
 from shardboard.state.alerting import events
 from shardboard.state.cluster import consoles
-from shardboard.store.db import Store
+from shardboard.store.db import STORE_ERRORS, Store
+from shardboard.store.transient_errors import is_transient
 
 pytestmark = pytest.mark.store
 
@@ -104,3 +108,32 @@ async def test_a_removed_console_that_still_runs_is_listed_again(store: Store) -
     await wait_until(lambda: is_running(store))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_transactions_of_a_lost_console_are_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, their locks would block the other consoles until it is back."""
+    if not store.is_shared:
+        pytest.skip("a SQLite store has one console")
+    monkeypatch.setattr(collector, "LOST_SECONDS", 0.0)
+    clock = Clock()
+    watch = ConsoleWatch(store, "b", clock)
+    running = asyncio.create_task(presence(store).run())
+    await wait_until(lambda: is_running(store))
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    lost = Store(store.url, Bus(), console_id="a")
+    with pytest.raises(STORE_ERRORS) as failure:
+        await stop_in_transaction(lost, watch, clock)
+    assert is_transient(failure.value)
+    assert await status(store) == "lost"
+    await lost.close()
+
+
+async def stop_in_transaction(lost: Store, watch: ConsoleWatch, clock: Clock) -> None:
+    async with lost.begin() as session:
+        await session.execute(text("SELECT 1"))
+        await prepare_statement(session)
+        for _ in range(2):
+            await watch.check()
+            clock.now += 1
+        await session.execute(text("SELECT 1"))
