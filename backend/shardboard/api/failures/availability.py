@@ -67,15 +67,15 @@ async def get_endpoint_availability(_viewer: BdbViewer, session: ReadSession, ui
 
 @router.get("/v1/local/node/master_healthcheck", responses=error_responses())
 async def get_master_healthcheck(
-    session: ReadSession, login_or_error: LoginOrError
-) -> dict[Literal["status"], Literal["active"]]:
-    """Return `active`: the console that owns the store is always active, and there is only one.
+    session: ReadSession, login_or_error: LoginOrError, console: ConsoleDep
+) -> dict[Literal["status"], Literal["active", "inactive"]]:
+    """Return `active` if this console leads or knows that another one does. Return 503 if the store is unavailable.
 
     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
     """
     if isinstance(login_or_error, ApiError) and (await cluster.load(session)).rules.master_healthcheck_api_auth:
         raise login_or_error
-    return {"status": "active"}
+    return {"status": "active" if console.leadership.is_led else "inactive"}
 
 
 @router.get("/v4/cluster/health", response_model=schema.ClusterHealth, responses=error_responses())

@@ -1,5 +1,6 @@
 """Tests of the endpoints for load balancers and monitoring, for healthy and impaired databases and clusters."""
 
+from math import inf
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ from backend.tests.support import active_database
 
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.kit.tenure import Tenure
 from shardboard.schemas.failures import availability as schema
 from shardboard.services.access.authorization import Principal
 from shardboard.services.cluster.cluster import update_policy
@@ -86,10 +88,12 @@ async def test_endpoint_is_available_while_one_proxy_serves_it(console: Console,
     assert await status_and_code(client, ENDPOINT) == (503, "bdb_endpoint_unavailable")
 
 
-async def test_master_healthcheck_reports_active_with_or_without_auth(
+async def test_master_healthcheck_reports_a_leader_with_or_without_auth(
     console: Console, client: httpx.AsyncClient
 ) -> None:
     path = "/v1/local/node/master_healthcheck"
+    assert (await client.get(path)).json() == {"status": "inactive"}
+    console.leadership._tenure = Tenure(1, console.id, inf)
     assert (await client.get(path)).json() == {"status": "active"}
     anonymous = httpx.AsyncClient(transport=client._transport, base_url=client.base_url)
     assert (await anonymous.get(path)).status_code == 401
