@@ -1,4 +1,4 @@
-"""Encryption of files in the age format, version 1 (https://age-encryption.org/v1), for X25519 keys.
+"""Encryption of files in the age format, version 1 (https://age-encryption.org/v1), for X25519 keys or with a passphrase.
 
 The content is encrypted in chunks with ChaCha20-Poly1305. A counter and a mark of the last chunk make changed, missing, added, and
 reordered chunks detectable. The program `age` reads and writes the same files.
@@ -9,7 +9,7 @@ import binascii
 import hmac
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cryptography.exceptions import InvalidTag
@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
 from shardboard.kit import age_keys
 
@@ -26,8 +27,12 @@ CHUNK_BYTES = 2**16
 TAG_BYTES = 16
 MAX_HEADER_BYTES = 2**16
 FILE_KEY_BYTES = NONCE_BYTES = 16
-_X25519 = "X25519"
-_LABEL = b"age-encryption.org/v1/X25519"
+_X25519, _SCRYPT = "X25519", "scrypt"
+_LABEL, _SCRYPT_LABEL = b"age-encryption.org/v1/X25519", b"age-encryption.org/v1/scrypt"
+SCRYPT_LOG_N = 18
+"""Work factor of passphrases: one attempt takes about a second and 256 MiB of memory. The program `age` uses the same."""
+MAX_SCRYPT_LOG_N = 20
+"""Limit for files of other programs, because each step doubles the memory."""
 _END = re.compile(rb"^---", re.MULTILINE)
 _ARMOR_BEGIN, _ARMOR_END = "-----BEGIN AGE ENCRYPTED FILE-----", "-----END AGE ENCRYPTED FILE-----"
 _ARMOR_COLUMNS = 64
@@ -38,7 +43,7 @@ class AgeError(ValueError):
 
 
 class WrongKey(AgeError):
-    """No identity belongs to the file."""
+    """No identity belongs to the file, or the passphrase is wrong or missing."""
 
 
 class DamagedFile(AgeError):
@@ -47,9 +52,18 @@ class DamagedFile(AgeError):
 
 def encrypt(parts: Iterable[bytes], recipients: Sequence[str]) -> Iterator[bytes]:
     """Yield a file that each of these public keys can decrypt. Raises InvalidKey."""
+    keys = [age_keys.parse_recipient(each) for each in recipients]
+    return _encrypt(parts, lambda file_key: b"".join(_stanza(file_key, key) for key in keys))
+
+
+def encrypt_with_passphrase(parts: Iterable[bytes], passphrase: str) -> Iterator[bytes]:
+    """Yield a file that can be decrypted with the passphrase."""
+    return _encrypt(parts, lambda file_key: _scrypt_stanza(file_key, passphrase))
+
+
+def _encrypt(parts: Iterable[bytes], stanzas: Callable[[bytes], bytes]) -> Iterator[bytes]:
     file_key = os.urandom(FILE_KEY_BYTES)
-    stanzas = b"".join(_stanza(file_key, age_keys.parse_recipient(each)) for each in recipients)
-    header = VERSION + stanzas + b"---"
+    header = VERSION + stanzas(file_key) + b"---"
     nonce = os.urandom(NONCE_BYTES)
     yield header + b" " + _base64(_header_mac(file_key, header)) + b"\n" + nonce
     cipher = _payload_cipher(file_key, nonce)
@@ -57,11 +71,11 @@ def encrypt(parts: Iterable[bytes], recipients: Sequence[str]) -> Iterator[bytes
         yield cipher.encrypt(_chunk_nonce(number, is_last=is_last), chunk, None)
 
 
-def decrypt(parts: Iterable[bytes], identities: Sequence[str]) -> Iterator[bytes]:
+def decrypt(parts: Iterable[bytes], identities: Sequence[str], passphrase: str | None = None) -> Iterator[bytes]:
     """Yield the content of a file. Raises AgeError; what was yielded before is authentic but can be incomplete."""
     content = iter(parts)
     header, rest = _read_header(content)
-    file_key = _file_key(header, [age_keys.parse_identity(each) for each in identities])
+    file_key = _file_key(header, [age_keys.parse_identity(each) for each in identities], passphrase)
     if not hmac.compare_digest(_header_mac(file_key, header.authenticated), header.mac):
         raise DamagedFile("was changed: its header is not authentic.")
     while len(rest) < NONCE_BYTES:
@@ -142,7 +156,11 @@ def _stanzas(text: str) -> list[tuple[list[str], bytes]]:
     return [(arguments, _unbase64("".join(body))) for arguments, body in found]
 
 
-def _file_key(header: _Header, identities: Sequence[X25519PrivateKey]) -> bytes:
+def _file_key(header: _Header, identities: Sequence[X25519PrivateKey], passphrase: str | None) -> bytes:
+    if any(arguments[:1] == [_SCRYPT] for arguments, _ in header.stanzas):
+        return _file_key_of_passphrase(header, passphrase)
+    if not identities:
+        raise WrongKey("is encrypted with a public key. Its private key is required.")
     for arguments, body in header.stanzas:
         if len(arguments) != 2 or arguments[0] != _X25519 or len(body) != FILE_KEY_BYTES + TAG_BYTES:
             continue
@@ -150,6 +168,33 @@ def _file_key(header: _Header, identities: Sequence[X25519PrivateKey]) -> bytes:
             if (file_key := _unwrap(identity, arguments[1], body)) is not None:
                 return file_key
     raise WrongKey("cannot be decrypted with this private key.")
+
+
+def _file_key_of_passphrase(header: _Header, passphrase: str | None) -> bytes:
+    if passphrase is None:
+        raise WrongKey("is encrypted with a passphrase, which is required.")
+    try:
+        [([_, salt, log_n], body)] = header.stanzas  # the only stanza, otherwise the file would not be authentic
+        salt_bytes, exponent = _unbase64(salt), int(log_n)
+    except ValueError:
+        raise DamagedFile("was changed: its header is invalid.") from None
+    if not 0 < exponent <= MAX_SCRYPT_LOG_N:
+        raise DamagedFile(f"requires a work factor of {exponent}. At most {MAX_SCRYPT_LOG_N} is supported.")
+    try:
+        return ChaCha20Poly1305(_scrypt(passphrase, salt_bytes, exponent)).decrypt(bytes(12), body, None)
+    except InvalidTag:
+        raise WrongKey("cannot be decrypted with this passphrase.") from None
+
+
+def _scrypt_stanza(file_key: bytes, passphrase: str) -> bytes:
+    """Return the file key, encrypted with a passphrase."""
+    salt = os.urandom(NONCE_BYTES)
+    body = ChaCha20Poly1305(_scrypt(passphrase, salt, SCRYPT_LOG_N)).encrypt(bytes(12), file_key, None)
+    return b"-> scrypt " + _base64(salt) + f" {SCRYPT_LOG_N}\n".encode() + _base64(body) + b"\n"
+
+
+def _scrypt(passphrase: str, salt: bytes, log_n: int) -> bytes:
+    return Scrypt(salt=_SCRYPT_LABEL + salt, length=32, n=2**log_n, r=8, p=1).derive(passphrase.encode())
 
 
 def _stanza(file_key: bytes, recipient: X25519PublicKey) -> bytes:

@@ -1,8 +1,10 @@
 """Tests of encrypted files, with the program `age` as reference."""
 
 import os
+import pty
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,69 @@ def test_invalid_private_keys_are_rejected(text: str) -> None:
     with pytest.raises(age_keys.InvalidKey) as caught:
         age_keys.identities_in(text)
     assert text not in str(caught.value)
+
+
+PASSPHRASE = "a long passphrase"
+
+
+@pytest.fixture
+def little_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(age, "SCRYPT_LOG_N", 4)
+
+
+def with_passphrase(content: bytes, passphrase: str = PASSPHRASE) -> bytes:
+    return b"".join(age.encrypt_with_passphrase([content], passphrase))
+
+
+@pytest.mark.usefixtures("little_work")
+def test_passphrase_decrypts_its_files() -> None:
+    file = with_passphrase(b"content")
+    assert b"".join(age.decrypt([file], [IDENTITY], PASSPHRASE)) == b"content"
+    for passphrase, message in ((None, "is required"), ("another one", "with this passphrase")):
+        with pytest.raises(WrongKey, match=message):
+            b"".join(age.decrypt([file], [IDENTITY], passphrase))
+    with pytest.raises(WrongKey, match="private key is required"):
+        b"".join(age.decrypt([encrypted(b"content")], [], PASSPHRASE))
+
+
+@pytest.mark.usefixtures("little_work")
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b" 4\n", b" 40\n", "work factor of 40"),
+        (b" 4\n", b" 0\n", "work factor of 0"),
+        (b" 4\n", b" x\n", "header is invalid"),
+        (b" 4\n", b" 5\n", "with this passphrase"),
+        (b"-> scrypt", b"-> X25519 abc\nabc\n-> scrypt", "header is invalid"),
+    ],
+)
+def test_changed_work_factor_is_rejected(old: bytes, new: bytes, message: str) -> None:
+    with pytest.raises(AgeError, match=message):
+        b"".join(age.decrypt([with_passphrase(b"content").replace(old, new, 1)], [], PASSPHRASE))
+
+
+def type_into_age(*arguments: str, file: Path) -> bytes:
+    """Run the program `age`, which reads passphrases only from a terminal, and return what it writes to `file`."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp("age", ["age", *arguments])  # noqa: S606
+    output = b""
+    with os.fdopen(terminal, "r+b", buffering=0) as screen, suppress(OSError):
+        while part := screen.read(1024):
+            output += part
+            if output.rstrip().endswith(b":"):
+                screen.write(f"{PASSPHRASE}\n".encode())
+                output = b""
+    assert os.waitpid(pid, 0)[1] == 0, output
+    return file.read_bytes()
+
+
+@pytest.mark.slow
+def test_age_and_shardboard_read_each_other_with_a_passphrase(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(with_passphrase(b"content"))
+    assert type_into_age("-d", "-o", str(target), str(source), file=target) == b"content"
+    target.unlink()
+    source.write_bytes(b"content")
+    file = type_into_age("-p", "-o", str(target), str(source), file=target)
+    assert b"".join(age.decrypt([file], [], PASSPHRASE)) == b"content"
