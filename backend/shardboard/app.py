@@ -6,8 +6,8 @@ import logging
 import os
 import sys
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,20 @@ def lock_state_dir(directory: Path) -> str:
 
     The lock is held until this process ends, however it ends.
     """
+    return _lock(directory)[0]
+
+
+@contextmanager
+def locked_state_dir(directory: Path) -> Iterator[str]:
+    """Like `lock_state_dir`, but hold the lock only during the block."""
+    console_id, descriptor = _lock(directory)
+    try:
+        yield console_id
+    finally:
+        os.close(descriptor)
+
+
+def _lock(directory: Path) -> tuple[str, int]:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(directory / "instance", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -130,7 +144,7 @@ def lock_state_dir(directory: Path) -> str:
     if not console_id:
         console_id = uuid.uuid4().hex
         os.write(descriptor, console_id.encode())
-    return console_id
+    return console_id, descriptor
 
 
 @asynccontextmanager

@@ -1,13 +1,13 @@
 """`shardboard migrate-store`: copy the SQLite store of a state directory to PostgreSQL."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 from sqlalchemy.engine import URL
 
 import shardboard.state  # noqa: F401 - registers the tables
 from shardboard.app import lock_state_dir
+from shardboard.cli.progress import print_progress
 from shardboard.errors import CommandError
 from shardboard.kit.database_url import parse, secrets_of
 from shardboard.lifecycle.lease_session import KEY
@@ -32,7 +32,7 @@ def migrate_store(target: str, password_file: Path | None) -> str:
         url = _target_url(target, password_file)
         console_id = lock_state_dir(settings.state_dir)
         summary = asyncio.run(
-            copy_store(settings.store_url, url.render_as_string(hide_password=False), console_id, KEY, _print_progress)
+            copy_store(settings.store_url, url.render_as_string(hide_password=False), console_id, KEY, print_progress)
         )
     except CopyError as error:
         raise CommandError(str(error)) from error
@@ -60,14 +60,3 @@ def _target_url(target: str, password_file: Path | None) -> URL:
         return url if password_file is None else url.set(password=password_file.read_text().removesuffix("\n"))
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"the password file {password_file} is not readable") from error
-
-
-def _print_progress(activity: str, table: str, done: int, total: int) -> None:
-    """Print a line for each table, and rewrite it for each batch on a terminal."""
-    is_complete = done >= total
-    if sys.stderr.isatty():
-        end = "\n" if is_complete else ""
-        sys.stderr.write(f"\r\x1b[K{activity} {table}: {done} of {total} rows{end}")
-    elif is_complete:
-        sys.stderr.write(f"{activity} {table}: {done} rows\n")
-    sys.stderr.flush()

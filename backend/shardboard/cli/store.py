@@ -113,7 +113,7 @@ def check_audit() -> str:
     """Verify the audit log. Return a message; raise CommandError if it is not intact."""
 
     async def follow() -> ChainVerification:
-        async with _opened() as (store, _):
+        async with opened() as (store, _):
             return await audit_trail.verify(store)
 
     check_result = asyncio.run(follow())
@@ -128,7 +128,7 @@ async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, StoreKeys
     context = AuditContext(
         source=socket.gethostname(), method="", path=command, username=_shell_user(), auth_method=SHELL
     )
-    async with _opened() as (store, keys):
+    async with opened() as (store, keys):
         audit.current.set(context)
         try:
             async with store.begin() as session:
@@ -142,7 +142,7 @@ async def _in_store(command: str) -> AsyncIterator[tuple[AsyncSession, StoreKeys
 
 
 @asynccontextmanager
-async def _opened() -> AsyncIterator[tuple[Store, StoreKeys]]:
+async def opened() -> AsyncIterator[tuple[Store, StoreKeys]]:
     settings = Settings()
     if settings.database_url is None and not (settings.state_dir / "console.db").exists():
         raise CommandError(f"no console found in {settings.state_dir}. Start it first")

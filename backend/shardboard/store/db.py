@@ -82,6 +82,7 @@ class Store:
         self.server = ServerCheck()
         if self.connector is not None:
             self.server.install(self.engine)
+        self.keys: StoreKeys | None = None
         if keys is not None:
             self.set_keys(keys)
         self._sessions = async_sessionmaker(self.engine, expire_on_commit=False)
@@ -99,6 +100,7 @@ class Store:
         """Encrypt and decrypt with these keys from now on. Without keys nothing is encrypted, and encrypted values are not
         readable.
         """
+        self.keys = keys
         encrypted_columns.set_keys(self.engine.sync_engine.dialect, keys)
 
     @asynccontextmanager

@@ -5,45 +5,36 @@ that was killed continues after its last batch. At the end, both stores are comp
 copied as they are stored: encrypted columns stay encrypted, and JSON stays the same text.
 """
 
-import hashlib
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy import (
-    Column,
     Connection,
     Integer,
-    MetaData,
-    NullPool,
     Table,
-    TypeDecorator,
     func,
     insert,
     inspect,
     select,
     text,
-    tuple_,
     update,
 )
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
-from sqlalchemy.types import TypeEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shardboard.store import copy_marker, postgres_url
 from shardboard.store.copy_marker import SOURCE, TARGET, marker
-from shardboard.store.db import Base, UtcDateTime, alembic_config, create_engine
+from shardboard.store.db import alembic_config, create_engine
 from shardboard.store.postgres_connection import PostgresConnector
+from shardboard.store.raw_rows import ENGINE_OPTIONS, fingerprint, key_of, opened, raw_tables, read_batch
 from shardboard.store.server_check import READ_ONLY
 from shardboard.store.transient_errors import describe_error, is_transient
 
-BATCH_ROWS = 500
 OLDEST_VERSION = 14
 
 
@@ -60,12 +51,6 @@ class Summary:
     target: str
 
 
-@dataclass(frozen=True)
-class _Fingerprint:
-    rows: int
-    checksum: int
-
-
 Report = Callable[[str, str, int, int], None]
 """Receives an activity, the name of a table, the rows that are done, and all rows."""
 
@@ -77,8 +62,8 @@ async def copy_store(source_url: str, target_url: str, console_id: str, lock_key
     """
     connector = PostgresConnector(postgres_url.parse(make_url(target_url)), console_id)
     async with (
-        _opened(create_engine(source_url, None, **_RAW), write=True) as source,
-        _opened(create_engine(target_url, connector, {"command_timeout": None}, **_RAW)) as target,
+        opened(create_engine(source_url, None, **ENGINE_OPTIONS), write=True) as source,
+        opened(create_engine(target_url, connector, {"command_timeout": None}, **ENGINE_OPTIONS)) as target,
     ):
         moved_to = await source.run_sync(_require_current_source)
         await _lock(target, lock_key)
@@ -91,26 +76,6 @@ async def copy_store(source_url: str, target_url: str, console_id: str, lock_key
         await target.run_sync(marker.drop)
         await target.commit()
     return Summary(len(copy.tables), rows, connector.url.description)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-_RAW: Mapping[str, Any] = {"poolclass": NullPool, "json_serializer": _same, "json_deserializer": _same}
-"""Options of engines that read and write JSON as text."""
-
-
-@asynccontextmanager
-async def _opened(engine: AsyncEngine, *, write: bool = False) -> AsyncIterator[AsyncConnection]:
-    """Yield a connection. With `write`, other processes cannot write to SQLite until its transaction ends."""
-    try:
-        async with engine.connect() as connection:
-            if write:
-                await connection.execution_options(write=True)
-            yield connection
-    finally:
-        await engine.dispose()
 
 
 def _require_current_source(connection: Connection) -> str | None:
@@ -157,7 +122,7 @@ async def _prepare(target: AsyncConnection, target_url: str, console_id: str, mo
 
 class _StoreCopy:
     def __init__(self, source: AsyncConnection, target: AsyncConnection, report: Report) -> None:
-        self.tables = [_raw(table) for table in Base.metadata.sorted_tables]
+        self.tables = raw_tables()
         self._source, self._target, self._report = source, target, report
 
     async def run(self, resumed: bool) -> int:
@@ -190,8 +155,8 @@ class _StoreCopy:
         for table in self.tables:
             await self._set_sequence(table)
             await self._target.commit()  # PostgreSQL ends transactions that are idle while SQLite is read
-            expected = await self._fingerprint(self._source, table)
-            if await self._fingerprint(self._target, table) != expected:
+            expected = await fingerprint(self._source, table)
+            if await fingerprint(self._target, table) != expected:
                 raise CopyError(
                     f"The rows of the table {table.name} differ after the copy. The SQLite store is unchanged."
                 )
@@ -205,9 +170,8 @@ class _StoreCopy:
         key, copied = (await self._target.execute(query)).one_or_none() or (None, 0)
         await self._target.commit()
         total = (await self._source.execute(select(func.count()).select_from(table))).scalar_one()
-        primary_key = list(table.primary_key.columns)
-        while rows := await self._batch(table, json.loads(key) if key else None):
-            key, copied = json.dumps([rows[-1][column.name] for column in primary_key]), copied + len(rows)
+        while rows := await read_batch(self._source, table, json.loads(key) if key else None):
+            key, copied = json.dumps(key_of(table, rows[-1])), copied + len(rows)
             await self._insert(table, rows)
             done = update(marker).where(marker.c.name == table.name).values(value=key, copied=copied)
             await self._target.execute(done)
@@ -222,13 +186,6 @@ class _StoreCopy:
                 raise
             message = f"PostgreSQL rejected rows of the table {table.name}: {describe_error(error)}."
             raise CopyError(message) from error
-
-    async def _batch(self, table: Table, after: Sequence[Any] | None) -> list[dict[str, Any]]:
-        primary_key = list(table.primary_key.columns)
-        query = select(table).order_by(*primary_key).limit(BATCH_ROWS)
-        if after is not None:
-            query = query.where(tuple_(*primary_key) > tuple_(*after, types=[column.type for column in primary_key]))
-        return [dict(row) for row in (await self._source.execute(query)).mappings()]
 
     async def _set_sequence(self, table: Table) -> None:
         """Continue the uids of the source, including those of deleted rows if SQLite never uses them again."""
@@ -245,32 +202,3 @@ class _StoreCopy:
             query = text("SELECT seq FROM sqlite_sequence WHERE name = :name")
             highest = max(highest, (await self._source.execute(query, {"name": table.name})).scalar() or 0)
         await self._target.execute(select(func.setval(sequence, max(highest, 1), highest > 0)))
-
-    async def _fingerprint(self, connection: AsyncConnection, table: Table) -> _Fingerprint:
-        """Return number and checksum of the rows, independent of their order: databases sort texts differently."""
-        rows, checksum = 0, 0
-        async with connection.stream(select(table)) as result:
-            async for row in result:
-                rows += 1
-                digest = hashlib.sha256(repr([_canonical(value) for value in row]).encode()).digest()
-                checksum = (checksum + int.from_bytes(digest, "big")) % (1 << 256)
-        return _Fingerprint(rows, checksum)
-
-
-def _canonical(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _raw(table: Table) -> Table:
-    """Return the table with the types of the stored values, without encryption and other conversions."""
-    columns: list[Column[Any]] = [
-        Column(column.name, _raw_type(column.type), primary_key=column.primary_key, autoincrement=column.autoincrement)
-        for column in table.columns
-    ]
-    return Table(table.name, MetaData(), *columns)
-
-
-def _raw_type(type_: TypeEngine[Any]) -> TypeEngine[Any]:
-    if isinstance(type_, TypeDecorator) and not isinstance(type_, UtcDateTime):
-        return type_.impl_instance
-    return type_

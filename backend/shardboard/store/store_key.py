@@ -18,8 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from shardboard.kit import age_keys
 from shardboard.pki.key_files import remove_partial_files, write_private
 from shardboard.settings import Settings
 
@@ -47,12 +51,23 @@ class StoreKeys:
             raise StoreKeyError(f"No store key is configured. {CREATE_HINT}")
         self.first = name_of(keys[0])
         """Name of the key that encrypts."""
+        self._keys = keys
         self._ciphers = {name_of(key): AESGCM(key) for key in keys}
 
     @property
     def names(self) -> list[str]:
         """Names of all keys, which are public."""
         return list(self._ciphers)
+
+    @property
+    def file_content(self) -> str:
+        """The keys as a key file contains them."""
+        return "".join(f"{base64.b64encode(key).decode()}\n" for key in self._keys)
+
+    @property
+    def identities(self) -> list[str]:
+        """Private keys in the age format that are derived from the keys. They decrypt backups of the console."""
+        return [age_keys.encode_identity(_derived(key)) for key in self._keys]
 
     def reload(self) -> None:
         """Reload the keys if another process may have changed them."""
@@ -195,6 +210,12 @@ def _exclusive(directory: Path) -> Iterator[None]:
 def new_key() -> str:
     """Return a new key as a line of the file."""
     return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
+
+
+def _derived(key: bytes) -> X25519PrivateKey:
+    return X25519PrivateKey.from_private_bytes(
+        HKDF(SHA256(), KEY_BYTES, None, b"shardboard console backup").derive(key)
+    )
 
 
 def name_of(key: bytes) -> str:

@@ -23,7 +23,7 @@ from sqlalchemy.exc import OperationalError
 
 from shardboard.agent.cluster.join import EnrolError
 from shardboard.agent.settings import AgentSettings
-from shardboard.cli import main
+from shardboard.cli import commands, main
 from shardboard.kit.bus import Bus
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.services.access import passwords
@@ -238,7 +238,7 @@ def test_openapi_is_written_to_a_file_without_a_store_key(monkeypatch: pytest.Mo
 def test_openapi_is_printed_as_it_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(main, "_openapi", AsyncMock(return_value={"paths": {"/v1/session": {}}, "info": {}}))
+    monkeypatch.setattr(commands, "_openapi", AsyncMock(return_value={"paths": {"/v1/session": {}}, "info": {}}))
     assert main.main(["openapi", str(tmp_path / "openapi.json")]) == 0
     assert main.main(["openapi"]) == 0
     assert json.loads(printed := capsys.readouterr().out) == {"paths": {"/v1/session": {}}, "info": {}}

@@ -1,13 +1,10 @@
 """Tests of `shardboard migrate-store`."""
 
 import asyncio
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
-import asyncpg
 import pytest
+from backend.tests.cli.conftest import SERVER
 from sqlalchemy.engine import make_url
 
 from shardboard.app import lock_state_dir
@@ -15,7 +12,6 @@ from shardboard.cli import main
 from shardboard.kit.bus import Bus
 from shardboard.store.db import Store
 
-SERVER = os.environ.get("SHARDBOARD_TEST_POSTGRES_URL", "")
 TARGET = "postgresql://ann@127.0.0.1:1/console"
 
 
@@ -89,23 +85,6 @@ def test_unreachable_target_is_reported(capsys: pytest.CaptureFixture[str], sqli
     error = failure(capsys, "--to", TARGET)
     assert "the copy was interrupted" in error
     assert "Run the command again to continue" in error
-
-
-@pytest.fixture
-def database() -> Iterator[str]:
-    """Name of an empty database."""
-    if not SERVER:
-        pytest.skip("needs SHARDBOARD_TEST_POSTGRES_URL (scripts/with-postgres)")
-    name = f"copy_{uuid4().hex}"
-
-    async def execute(statement: str) -> None:
-        connection = await asyncpg.connect(SERVER.replace("+asyncpg", ""))
-        await connection.execute(statement)
-        await connection.close()
-
-    asyncio.run(execute(f"CREATE DATABASE {name}"))
-    yield name
-    asyncio.run(execute(f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 @pytest.mark.store

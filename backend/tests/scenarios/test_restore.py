@@ -3,11 +3,10 @@ databases that have changed since. Without a backup, databases keep serving, and
 """
 
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from shardboard.local.cluster import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 
+BACKUP = "console.age"
 KEY, VALUE = "order:1", b"paid"
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "trouble.md"
 KEYS = [f"key:{number}" for number in range(200)]
@@ -44,21 +44,23 @@ class Orders:
             assert client.get(KEY) == VALUE
 
 
+def run_command(cluster: LocalCluster, *arguments: str) -> None:
+    command = [sys.executable, "-m", "shardboard", *arguments]
+    subprocess.run(command, env=cluster.environment, check=True)
+
+
 def back_up(cluster: LocalCluster) -> None:
-    """Copy the store of the running console."""
-    copy = cluster.directory / "backup.db"
-    copy.unlink(missing_ok=True)
-    with closing(sqlite3.connect(cluster.directory / "console.db")) as source, closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
+    """Back up the running console."""
+    file = cluster.directory / BACKUP
+    file.unlink(missing_ok=True)
+    run_command(cluster, "backup-console", str(file))
 
 
 def restore(cluster: LocalCluster) -> None:
-    """Stop the console, restore the copy, and start the console."""
+    """Stop the console, restore the backup, and start the console."""
     cluster.children["console"].terminate()
     cluster.children.pop("console").wait(60)
-    for file_name in ("console.db-wal", "console.db-shm"):
-        (cluster.directory / file_name).unlink(missing_ok=True)
-    (cluster.directory / "console.db").write_bytes((cluster.directory / "backup.db").read_bytes())
+    run_command(cluster, "restore-console", str(cluster.directory / BACKUP), "--replace")
     cluster.start_console()
 
 

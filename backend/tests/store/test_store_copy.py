@@ -25,8 +25,9 @@ from shardboard.state.access import users
 from shardboard.state.alerting import events
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.metrics.metric_history import MetricFrame
-from shardboard.store import store_copy
+from shardboard.store import raw_rows
 from shardboard.store.db import Base, Store
+from shardboard.store.sqlite_copy import copy_to_sqlite
 from shardboard.store.store_copy import CopyError, Summary, copy_store
 from shardboard.store.store_key import StoreKeys
 
@@ -141,6 +142,10 @@ async def test_console_continues_with_the_copy(source: str, target: str) -> None
     await store.close()
 
 
+def file_names(directory: Path, pattern: str) -> list[str]:
+    return [path.name for path in directory.glob(pattern)]
+
+
 async def encrypted_values(url: str, table: str) -> list[str]:
     return [value for row in await rows(url, table) for value in re.findall(r"encrypted:1:[\w+/=:]+", row)]
 
@@ -163,7 +168,7 @@ async def test_source_is_not_used_again(source: str, target: str) -> None:
 
 
 async def test_interrupted_copy_is_continued(source: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_copy, "BATCH_ROWS", 400)
+    monkeypatch.setattr(raw_rows, "BATCH_ROWS", 400)
     for end_after in (1, 2, 3, 4, 5, 8, 30):
         with pytest.raises(Killed):
             await copy(source, target, end_after=end_after)
@@ -226,12 +231,45 @@ async def test_value_that_postgresql_cannot_store_is_reported(source: str, targe
         await copy(source, target)
 
 
+async def test_copy_to_sqlite_equals_the_first_store(source: str, target: str, tmp_path: Path) -> None:
+    await copy(source, target)
+    file = tmp_path / "copy.db"
+    await copy_to_sqlite(target, file, lambda *_: None)
+    url = f"sqlite+aiosqlite:///{file}"
+    for table in Base.metadata.sorted_tables:
+        assert await rows(url, table.name) == await rows(source, table.name), table.name
+    assert await rows(url, "alembic_version") == await rows(source, "alembic_version")
+    assert "('backups', 41)" in await rows(url, "sqlite_sequence")
+    assert file_names(tmp_path, "copy.db*") == ["copy.db"]
+
+
+async def test_copy_to_sqlite_contains_one_state(source: str, target: str, tmp_path: Path) -> None:
+    """Transactions of consoles during the copy are not in it, not even in part."""
+    await copy(source, target)
+    administrator = await asyncpg.connect(target.replace("+asyncpg", ""))
+    changes = []
+
+    def change(_activity: str, table: str, _done: int, _all: int) -> None:
+        if table == Base.metadata.sorted_tables[0].name or not changes:
+            changes.append(
+                asyncio.ensure_future(administrator.execute("DELETE FROM metric_frames; DELETE FROM events"))
+            )
+
+    await copy_to_sqlite(target, tmp_path / "copy.db", change)
+    await asyncio.gather(*changes)
+    await administrator.close()
+    url = f"sqlite+aiosqlite:///{tmp_path / 'copy.db'}"
+    assert await rows(target, "metric_frames") == []
+    for table in ("metric_frames", "events"):
+        assert await rows(url, table) == await rows(source, table) != []
+
+
 SCRIPT = """
 import asyncio, json, os, signal, sys
 import shardboard.state
-from shardboard.store import store_copy
+from shardboard.store import raw_rows, store_copy
 source, target, limit = json.loads(sys.argv[1])
-store_copy.BATCH_ROWS = 100
+raw_rows.BATCH_ROWS = 100
 count = 0
 def report(*_):
     global count

@@ -20,8 +20,9 @@ UNKNOWN_SHARDS = "alarm_unknown_shards"
 STORE_MISMATCH = "alarm_store_mismatch"
 UNEXPECTED_EPOCH = "alarm_unordered_epoch"
 CONSOLE_LOST = "alarm_console_lost"
+CONSOLE_BACKUP = "alarm_console_backup_failed"
 SELF_MANAGED_ALARMS = frozenset(
-    {LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH, CONSOLE_LOST}
+    {LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH, CONSOLE_LOST, CONSOLE_BACKUP}
 )
 """Alarms that are ended by the code that raises them."""
 
@@ -207,6 +208,19 @@ async def end_console_alarm(session: AsyncSession, console_id: str) -> None:
         if alarm.details["console"] == console_id:
             alarm.ended_at = datetime.now(UTC)
             alarm.details = {**alarm.details, "open": False}
+
+
+async def raise_console_backup_alarm(session: AsyncSession, message: str) -> None:
+    """Raise the alarm about backups of the console, unless it is active."""
+    if not await list_open_spans(session, CONSOLE_BACKUP):
+        record(session, CONSOLE_BACKUP, message, severity="ERROR", details={"open": True})
+
+
+async def end_console_backup_alarm(session: AsyncSession) -> None:
+    """End the alarm about backups of the console after a success, or when they are no longer scheduled."""
+    for alarm in await list_open_spans(session, CONSOLE_BACKUP):
+        alarm.ended_at = datetime.now(UTC)
+        alarm.details = {**alarm.details, "open": False}
 
 
 async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:
