@@ -109,6 +109,7 @@ export async function removeBackups(api: APIRequestContext): Promise<void> {
   }
   await expect.poll(async () => (await list()).length).toBe(0);
   await removeUploads(api);
+  await removeConsoleBackups(api);
   const locations = (await (await api.get('/v1/backup_locations')).json()) as { uid: number }[];
   for (const { uid } of locations) await api.delete(`/v1/backup_locations/${uid}`);
 }
@@ -124,6 +125,18 @@ async function removeUploads(api: APIRequestContext): Promise<void> {
     }
     await expect.poll(async () => (await list()).length).toBe(0);
   }
+}
+
+async function removeConsoleBackups(api: APIRequestContext): Promise<void> {
+  await api.delete('/v1/console_backups/schedule');
+  const list = async () =>
+    (await (await api.get('/v1/console_backups')).json()) as { uid: number }[];
+  for (const { uid } of await list()) {
+    // Refused while it is running.
+    const deleted = async () => (await api.delete(`/v1/console_backups/${uid}`)).status();
+    await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
+  }
+  await expect.poll(async () => (await list()).length).toBe(0);
 }
 
 async function clearPermissions(api: APIRequestContext, uid: number): Promise<void> {

@@ -162,7 +162,15 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
             await reconcilers.read_shards(store, bus, agents)
         loops = (
             *collectors.leader_loops(
-                store, bus, agents, live, pulses, console.notifier, lambda: console.certificate.expiries, console.id
+                store,
+                bus,
+                agents,
+                live,
+                pulses,
+                console.notifier,
+                lambda: console.certificate.expiries,
+                console.id,
+                console.settings.state_dir,
             ),
             *reconcilers.leader_loops(
                 store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id

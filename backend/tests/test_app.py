@@ -36,7 +36,9 @@ def prepared_loops(console: Console) -> list[Loop]:
     pulses = Pulses()
     return [
         *collectors.shared_loops(store, bus, agents, console.live, pulses, console.leadership.acting, console.presence),
-        *collectors.leader_loops(store, bus, agents, console.live, pulses, console.notifier, dict, "test"),
+        *collectors.leader_loops(
+            store, bus, agents, console.live, pulses, console.notifier, dict, "test", console.settings.state_dir
+        ),
         *reconcilers.leader_loops(
             store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id
         ),

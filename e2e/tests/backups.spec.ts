@@ -1,6 +1,6 @@
 /** Backups in the web UI: storage locations, a backup, its restore, an import, and the deletion of backups. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Page } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
@@ -277,4 +277,44 @@ test('backups are scheduled, and a backup is verified', { tag: '@slow' }, async 
     data: { backup: false, backup_location_uid: 0 },
   });
   expect(dropped.status(), await dropped.text()).toBe(200);
+});
+
+test('the console is backed up to a location', { tag: '@slow' }, async ({ page, api }) => {
+  const frame = new Frame(page);
+  const location = { type: 'mount_point', path: sharedFolder() };
+  const added = await api.post('/v1/backup_locations', { data: { name: LOCATION, location } });
+  expect(added.status(), await added.text()).toBe(200);
+
+  await page.goto('/backups');
+  await expect(page.getByText('The console has no backup')).toBeVisible();
+  await examineInAll(page, 'console-backups-none');
+  await page.getByRole('button', { name: 'Edit schedule' }).click();
+  const dialog = frame.dialog('Schedule backups of the console');
+  await dialog.getByRole('switch', { name: 'Back up on a schedule' }).click();
+  await dialog.getByLabel('Location').selectOption(LOCATION);
+  await dialog.getByLabel('Cron expression').fill('0 0 31 2 *');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(dialog.getByText('cron never matches a date')).toBeVisible();
+  await dialog.getByLabel('Cron expression').fill('30 2 * * *');
+  await examineInAll(page, 'console-backups-schedule');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByText('30 2 * * * (UTC)')).toBeVisible();
+
+  await page.getByRole('button', { name: 'Back up console' }).click();
+  const start = frame.dialog('Back up the console');
+  await expect(start.getByText(/^The store key encrypts the backup/)).toBeVisible();
+  await start.getByRole('button', { name: 'Back up console' }).click();
+  const row = page.getByRole('table', { name: 'Backups of the console' }).getByRole('row').nth(1);
+  await expect(row).toContainText('Succeeded');
+  await examineInAll(page, 'console-backups');
+  const [backup] = await (await api.get('/v1/console_backups')).json();
+  const content = readFileSync(`${location.path}/${backup.path}`);
+  expect(content.subarray(0, 21).toString()).toBe('age-encryption.org/v1');
+  expect(content.length).toBe(backup.bytes);
+
+  await row.getByRole('button', { name: /^Delete backup/ }).click();
+  await page.getByRole('button', { name: 'Delete backup' }).last().click();
+  await expect(page.getByText('The console has no backup')).toBeVisible();
+  expect(existsSync(`${location.path}/${backup.path}`)).toBe(false);
+  expect((await api.delete('/v1/console_backups/schedule')).status()).toBe(200);
 });

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from pathlib import Path
 
 from shardboard.collectors.alerting.alarms import AlarmCollector
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
+from shardboard.collectors.cluster.console_backups import ConsoleBackups
 from shardboard.collectors.cluster.consoles import ConsolePresence, ConsoleWatch
 from shardboard.collectors.cluster.housekeeping import Housekeeping
 from shardboard.collectors.cluster.nodes import Acting, NodeCollector
 from shardboard.collectors.data.location_access import LocationAccess
+from shardboard.collectors.data.location_files import LocationFiles
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.collectors.data.upload_cleanup import UploadCleanup
 from shardboard.collectors.failures.failure_detection import NodeWatch
@@ -50,9 +53,11 @@ def leader_loops(
     notifier: Notifier,
     certificate_expiries: Callable[[], Mapping[str, datetime]],
     console_id: str,
+    state_dir: Path,
 ) -> list[Loop]:
     """Return the loops of the leading console, which has this ID, in the order in which they start."""
     archive = Archive(store, bus, live)
+    access = LocationAccess(RequestTransfers(store, agents))
     return [
         Loop("watch nodes", NodeWatch(store, agents, pulses).run, vital=True),
         Loop("watch consoles", ConsoleWatch(store, console_id).run),
@@ -62,6 +67,7 @@ def leader_loops(
         Loop("evaluate alarms", AlarmCollector(store, bus, live, pulses, agents, certificate_expiries).run),
         Loop("send notifications", notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(store, bus, agents).run),
-        Loop("delete uploads", UploadCleanup(store, LocationAccess(RequestTransfers(store, agents))).run),
+        Loop("delete uploads", UploadCleanup(store, access).run),
+        Loop("back up the console", ConsoleBackups(store, access, LocationFiles(store, agents), state_dir).run),
         Loop("record first writes", FirstWriteCollector(store, bus, live).run),
     ]

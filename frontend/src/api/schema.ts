@@ -2472,6 +2472,88 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/console_backups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Console Backups
+         * @description Return the backups of the console in storage locations, newest first (extension). Required role: `admin`.
+         */
+        get: operations["list_console_backups_v1_console_backups_get"];
+        put?: never;
+        /**
+         * Back up console
+         * @description Back up the console to a location (extension). The backup starts within seconds.
+         *
+         *     It contains the store with the console CA and all settings, but no data of databases. If the location has public keys, they
+         *     encrypt the file, and it contains the store key. Otherwise, the store key encrypts it. Restore it with
+         *     `shardboard restore-console`. Required role: `admin`.
+         */
+        post: operations["create_console_backup_v1_console_backups_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/console_backups/schedule": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Console Backup Schedule
+         * @description Return the schedule of backups of the console (extension). Required role: `admin`.
+         */
+        get: operations["get_console_backup_schedule_v1_console_backups_schedule_get"];
+        /**
+         * Set Console Backup Schedule
+         * @description Schedule backups of the console (extension). Older scheduled backups than the newest `keep` are deleted.
+         *
+         *     Required role: `admin`.
+         */
+        put: operations["set_console_backup_schedule_v1_console_backups_schedule_put"];
+        post?: never;
+        /**
+         * Delete Console Backup Schedule
+         * @description End the schedule of backups of the console, and keep the backups (extension). Required role: `admin`.
+         */
+        delete: operations["delete_console_backup_schedule_v1_console_backups_schedule_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/console_backups/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Console Backup
+         * @description Return a backup of the console (extension). Required role: `admin`.
+         */
+        get: operations["get_console_backup_v1_console_backups__uid__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete Console Backup
+         * @description Delete a backup of the console and its file (extension). Required role: `admin`.
+         */
+        delete: operations["delete_console_backup_v1_console_backups__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/consoles": {
         parameters: {
             query?: never;
@@ -3064,7 +3146,7 @@ export interface paths {
         };
         /**
          * Get Master Healthcheck
-         * @description Return `active`: the console that owns the store is always active, and there is only one.
+         * @description Return `active` if this console leads or knows that another one does, and `inactive` otherwise. 503: the store is unavailable.
          *
          *     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
          */
@@ -6999,6 +7081,103 @@ export interface components {
             /** Version */
             version: string;
         };
+        /** ConsoleBackup */
+        ConsoleBackup: {
+            /**
+             * Bytes
+             * @description Size of the file.
+             */
+            bytes: number | null;
+            /** Created At */
+            created_at: string;
+            /**
+             * Detail
+             * @description Why it failed or cannot be deleted.
+             */
+            detail: string;
+            /** Finished At */
+            finished_at: string | null;
+            /**
+             * Has Store Key
+             * @description Whether the file contains the store key. Otherwise, it is encrypted with the store key.
+             */
+            has_store_key: boolean;
+            /** Is Scheduled */
+            is_scheduled: boolean;
+            /**
+             * Location Name
+             * @description Empty if the location was deleted.
+             */
+            location_name: string;
+            /** Location Uid */
+            location_uid: number;
+            /** Originator */
+            originator: string;
+            /**
+             * Path
+             * @description Path of the file in the location; empty until the backup runs.
+             */
+            path: string;
+            /** Sha256 */
+            sha256: string;
+            status: components["schemas"]["ConsoleBackupStatus"];
+            /** Uid */
+            uid: number;
+        };
+        /** ConsoleBackupSchedule */
+        ConsoleBackupSchedule: {
+            /**
+             * Cron
+             * @description Cron expression with five fields, such as `30 2 * * *`.
+             */
+            cron: string;
+            /**
+             * Keep
+             * @description Number of successful scheduled backups that are kept.
+             * @default 30
+             */
+            keep?: number;
+            /** Location Uid */
+            location_uid: number;
+            /**
+             * Next At
+             * @description Next due time.
+             */
+            next_at: string | null;
+            /**
+             * Time Zone
+             * @description Name in the time zone database.
+             * @default UTC
+             */
+            time_zone?: string;
+        };
+        /** ConsoleBackupScheduleSettings */
+        ConsoleBackupScheduleSettings: {
+            /**
+             * Cron
+             * @description Cron expression with five fields, such as `30 2 * * *`.
+             */
+            cron: string;
+            /**
+             * Keep
+             * @description Number of successful scheduled backups that are kept.
+             * @default 30
+             */
+            keep?: number;
+            /** Location Uid */
+            location_uid: number;
+            /**
+             * Time Zone
+             * @description Name in the time zone database.
+             * @default UTC
+             */
+            time_zone?: string;
+        };
+        /**
+         * ConsoleBackupStatus
+         * @enum {string}
+         */
+        ConsoleBackupStatus: "waiting" | "running" | "succeeded" | "failed" | "deleting";
         /** ConsoleCaState */
         ConsoleCaState: {
             /** @description The next CA, while it is announced. */
@@ -9106,6 +9285,14 @@ export interface components {
         NewCertificates: {
             /** Certificates */
             certificates: components["schemas"]["NewCertificate"][];
+        };
+        /** NewConsoleBackup */
+        NewConsoleBackup: {
+            /**
+             * Location Uid
+             * @description Location of the backup; by default that of the schedule, or the only one.
+             */
+            location_uid?: number | null;
         };
         /**
          * NewLdapSettings
@@ -25721,6 +25908,732 @@ export interface operations {
             };
         };
     };
+    list_console_backups_v1_console_backups_get: {
+        parameters: {
+            query?: {
+                /** @description Return only objects with this `status`. Can be repeated; one of the values must match. */
+                status?: string[] | null;
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackup"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_console_backup_v1_console_backups_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewConsoleBackup"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_console_backup_schedule_v1_console_backups_schedule_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackupSchedule"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    set_console_backup_schedule_v1_console_backups_schedule_put: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConsoleBackupScheduleSettings"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackupSchedule"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_console_backup_schedule_v1_console_backups_schedule_delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_console_backup_v1_console_backups__uid__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_console_backup_v1_console_backups__uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     list_consoles_v1_consoles_get: {
         parameters: {
             query?: never;
@@ -28744,7 +29657,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        [key: string]: "active";
+                        [key: string]: "active" | "inactive";
                     };
                 };
             };

@@ -16,6 +16,7 @@ from shardboard.services.access.authorization import ADMINS, Principal
 from shardboard.services.data import backup_keys, location_urls
 from shardboard.services.data.backup_keys import KeyChanges
 from shardboard.state.alerting import events
+from shardboard.state.cluster import console_backups
 from shardboard.state.data import backups, locations, uploads
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.databases import bdbs
@@ -70,6 +71,15 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> None:
     if uids := await uploads.uids_in_location(session, uid):
         count = plural(len(uids), "uploaded file")
         raise Conflict("location_in_use", f"The location {row.name} contains {count} for imports. Delete them first.")
+    schedule = await console_backups.load_schedule(session)
+    if schedule is not None and schedule.location_uid == uid:
+        message = f"Backups of the console use the location {row.name}. Change their schedule first."
+        raise Conflict("location_in_use", message)
+    if uids := await console_backups.uids_in_location(session, uid):
+        count = plural(len(uids), "backup")
+        raise Conflict(
+            "location_in_use", f"The location {row.name} contains {count} of the console. Delete them first."
+        )
     await session.delete(row)
     _record(session, "backup_location_deleted", f"Backup location {row.name} was deleted.", principal)
 

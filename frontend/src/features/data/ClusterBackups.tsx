@@ -1,8 +1,9 @@
-/** Backups of all databases, their restore points, and the storage locations. */
+/** Backups of all databases, their restore points, backups of the console, and the storage locations. */
 import { Link } from '@tanstack/react-router';
 import { EmptyState } from '@/ui/EmptyState';
 import { BackupTable } from './backups/BackupTable';
 import type { BackupFilter } from './backups/backupText';
+import { ConsoleBackups } from './console/ConsoleBackups';
 import { LocationTable } from './locations/LocationTable';
 import { RecoveryPointTable } from './RecoveryPointTable';
 
@@ -29,6 +30,7 @@ export function ClusterBackups(props: Props) {
           </EmptyState>
         }
       />
+      <ConsoleBackups />
       <LocationTable />
     </>
   );

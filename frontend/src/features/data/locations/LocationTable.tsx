@@ -10,6 +10,7 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
+import { consoleBackupsQuery } from '@/api/cluster/consoleBackups';
 import { backupsQuery } from '@/api/data/backups';
 import { locationsQuery } from '@/api/data/locations';
 import { shownBdbsQuery } from '@/api/databases/bdbs';
@@ -44,10 +45,15 @@ export function LocationTable() {
   const { data, error } = useQuery(locationsQuery);
   const { data: bdbs = [] } = useQuery(shownBdbsQuery);
   const { data: backups = [] } = useQuery(backupsQuery);
-  const may = usePermission('administer');
   const [adding, setAdding] = useState(false);
   const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
-  const getUse = (location: BackupLocation) => locationUse(location, bdbs, backups);
+  const may = usePermission('administer');
+  const { data: consoleBackups = [] } = useQuery({ ...consoleBackupsQuery, enabled: may });
+  const stored = [
+    ...backups,
+    ...consoleBackups.map((backup) => ({ ...backup, bytes: backup.bytes ?? 0 })),
+  ];
+  const getUse = (location: BackupLocation) => locationUse(location, bdbs, stored);
   const Dialog = openDialog && DIALOGS[openDialog.dialog];
   return (
     <Card
