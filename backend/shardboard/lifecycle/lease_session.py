@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Table, Update, func, literal_column, select, text, update
+from sqlalchemy import Table, Update, case, func, literal_column, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql.dml import ReturningUpdate
 
@@ -217,7 +217,9 @@ def _claim(seen: Lease, me: str, reason: str) -> ReturningUpdate[Any]:
         _LEASE.c.renewals == seen.renewals,
         _LEASE.c.released == seen.released,
     )
-    changes = {"term": _LEASE.c.term + 1, "console_id": me, "renewals": 0, "released": False, "successor": None}
+    # A requested change of the leader remains requested, unless the former leader has released the lease for it.
+    successor = None if seen.released else case((_LEASE.c.successor != me, _LEASE.c.successor), else_=None)
+    changes = {"term": _LEASE.c.term + 1, "console_id": me, "renewals": 0, "released": False, "successor": successor}
     times = {"acquired_at": func.current_timestamp(), "reason": reason}
     return update(_LEASE).where(*is_unchanged).values(changes | times).returning(*_COLUMNS)
 

@@ -11,10 +11,11 @@ from backend.tests.support.real_shards import wait_until
 from sqlalchemy import text
 
 from shardboard.contract.terms import Term
+from shardboard.domain.cluster.leadership import Lease
 from shardboard.kit.bus import Bus
 from shardboard.kit.tenure import LostLeadership
 from shardboard.lifecycle import leadership
-from shardboard.lifecycle.lease_session import KEY
+from shardboard.lifecycle.lease_session import KEY, PostgresLeaseSession
 from shardboard.lifecycle.supervision import StopConsole
 from shardboard.state.cluster import consoles
 from shardboard.store import postgres_connection
@@ -142,6 +143,25 @@ async def test_a_frozen_leader_is_replaced_and_cannot_write(first: Store, second
                 pass
         async with frozen.store.begin() as session:  # requests are served
             await session.execute(text("SELECT 1"))
+
+
+@pytest.mark.usefixtures("shared")
+async def test_requested_change_of_the_leader_survives_a_claim(store: Store) -> None:
+    """The leader claims its own lease again after it was paused. A successor that did not take over is not asked again."""
+    first, second = (PostgresLeaseSession(store, name, lambda: None) for name in ("first", "second"))
+    lease = await first.claim(await first.read(), "started")
+    assert lease is not None
+    async with store.begin() as session:
+        await session.execute(text("UPDATE leadership SET successor = 'second'"))
+    lease = await first.claim(lease, "started")
+    assert lease == Lease(2, "first", 0, released=False, successor="second")
+    lease = await second.claim(lease, "expired")
+    assert lease == Lease(3, "second", 0, released=False)
+    assert await second.release(3, "third")
+    lease = await first.claim(await first.read(), "expired")
+    assert lease == Lease(4, "first", 0, released=False)
+    for each in (first, second):
+        await each.drop()
 
 
 @pytest.mark.usefixtures("shared")

@@ -27,8 +27,8 @@ _ALWAYS = (400, 401, 403, 413, 422, 503, 505)
 def error_responses(*more: int) -> dict[int | str, dict[str, Any]]:
     """Return `responses=` of a route: the errors that all endpoints can return, and those in `more`.
 
-    They refer to the schema of `ERROR_REPLIES`. A model would be compiled again for each error of each route, which takes 8 MB and a
-    sixth of the time of all imports.
+    They refer to the schema of `ERROR_REPLIES`. A model would be compiled again for each error of each route, which takes 8 MB and
+    a sixth of the time of all imports.
     """
     return _responses(more, {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}})
 

@@ -85,9 +85,11 @@ class Session:
 
     async def claim(self, seen: Lease, reason: str) -> Lease | None:
         def claim() -> Lease | None:
-            if replace(self._world.lease, successor=seen.successor) != seen:
+            lease = self._world.lease
+            if replace(lease, successor=seen.successor) != seen:
                 return None
-            return self._world.change(Lease(seen.term + 1, self._console.id, 0, released=False))
+            successor = None if lease.released or lease.successor == self._console.id else lease.successor
+            return self._world.change(Lease(seen.term + 1, self._console.id, 0, released=False, successor=successor))
 
         return await self._send(claim)
 
