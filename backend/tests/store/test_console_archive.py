@@ -50,6 +50,7 @@ def test_files_are_unpacked_as_they_were(tmp_path: Path, key: str | None, size: 
         (archive(____etc__passwd=b"x"), "is not a backup of a console"),
         (archive(other=b"x"), "is not a backup of a console"),
     ],
+    ids=["empty", "no tar", "no store", "empty manifest", "newer format", "large manifest", "other path", "other file"],
 )
 def test_other_contents_are_rejected(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(ArchiveError, match=message):
