@@ -35,8 +35,6 @@ class Manifest:
     """ISO 8601, UTC."""
     release: str
     """Version of Shardboard."""
-    revision: str
-    """Revision of the schema."""
     cluster: str
     """Name of the cluster."""
     store_key: str

@@ -9,7 +9,7 @@ import pytest
 
 from shardboard.store.console_archive import ArchiveError, Manifest, pack, unpack
 
-MANIFEST = Manifest("2026-11-30T12:00:00+00:00", "0.1.0", "0046", "shardboard.local", "12345678", 5)
+MANIFEST = Manifest("2026-11-30T12:00:00+00:00", "0.1.0", "shardboard.local", "12345678", 5)
 
 
 def archive(**files: bytes) -> bytes:

@@ -5,7 +5,6 @@ killed or has lost the lead is recorded as failed; its file never becomes visibl
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.location_files import LocationFiles
+from shardboard.collectors.data.stored_files import delete_file_and_row
 from shardboard.contract.file_streams import ReceiveFile
 from shardboard.domain.cluster.console_backups import WINDOW, ConsoleBackupStatus, outdated, path_of
 from shardboard.domain.data import schedules
@@ -32,8 +32,6 @@ from shardboard.state.data.locations import BackupLocation
 from shardboard.store.db import STORE_ERRORS, Store
 from shardboard.store.store_copy import CopyError
 from shardboard.store.transient_errors import describe_error
-
-log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
 WORK = ".console-backup-"
@@ -81,7 +79,8 @@ class ConsoleBackups:
             if row.status == ConsoleBackupStatus.WAITING:
                 await self._back_up(row.uid)
             elif row.status == ConsoleBackupStatus.DELETING:
-                await self._delete(row.uid)
+                description = f"backup {row.uid} of the console"
+                await delete_file_and_row(self._store, self._access, console_backups.by_uid, row.uid, description)
 
     async def _end_abandoned(self, session: AsyncSession) -> None:
         """Only this loop starts backups, one after another, so no backup runs now."""
@@ -154,28 +153,6 @@ class ConsoleBackups:
             message = f"The console was backed up to {row.path}."
             events.record(session, console_backup_file.BACKED_UP, message, originator=row.originator, details=details)
             await events.end_console_backup_alarm(session)
-
-    async def _delete(self, uid: int) -> None:
-        async with self._store.read() as session:
-            row = await console_backups.by_uid(session, uid)
-            location = await locations.by_uid(session, row.location_uid) if row is not None else None
-        if row is None:
-            return
-        error = ""
-        if location is not None and row.path:
-            try:
-                await self._access.delete(location.location, [row.path])
-            except ApiError as failure:
-                error = failure.description
-        async with self._store.begin() as session:
-            if (current := await console_backups.by_uid(session, uid)) is None:
-                return
-            if error:
-                if current.detail != error:
-                    log.warning("backup %s of the console cannot be deleted: %s", uid, error)
-                current.detail = error
-            else:
-                await session.delete(current)
 
 
 async def _mark_outdated(session: AsyncSession) -> None:

@@ -4,21 +4,18 @@ It never gives up: a location that is unavailable now is tried again.
 """
 
 import asyncio
-import logging
 from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.data.location_access import LocationAccess
+from shardboard.collectors.data.stored_files import delete_file_and_row
 from shardboard.domain.data.statuses import SUCCESSES
 from shardboard.domain.data.uploads import UploadStatus, next_status
-from shardboard.errors import ApiError
-from shardboard.state.data import locations, restores, uploads
+from shardboard.state.data import restores, uploads
 from shardboard.state.data.uploads import Upload
 from shardboard.state.databases import bdbs
 from shardboard.store.db import Store
-
-log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
 
@@ -47,29 +44,7 @@ class UploadCleanup:
                 await _advance(session, row)
             doomed = [row.uid for row in await uploads.list_all(session) if row.status == UploadStatus.DELETING]
         for uid in doomed:
-            await self._delete(uid)
-
-    async def _delete(self, uid: int) -> None:
-        async with self._store.read() as session:
-            row = await uploads.by_uid(session, uid)
-            location = await locations.by_uid(session, row.location_uid) if row is not None else None
-        if row is None:
-            return
-        error = ""
-        if location is not None:
-            try:
-                await self._access.delete(location.location, [row.path])
-            except ApiError as failure:
-                error = failure.description
-        async with self._store.begin() as session:
-            if (current := await uploads.by_uid(session, uid)) is None:
-                return
-            if error:
-                if current.detail != error:
-                    log.warning("upload %s cannot be deleted: %s", uid, error)
-                current.detail = error
-            else:
-                await session.delete(current)
+            await delete_file_and_row(self._store, self._access, uploads.by_uid, uid, f"upload {uid}")
 
 
 async def _advance(session: AsyncSession, row: Upload) -> None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from alembic.script import ScriptDirectory
-
 from shardboard import __version__
 from shardboard.kit import age, age_keys
 from shardboard.pki.key_files import sync_directory
@@ -16,7 +14,7 @@ from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import console_backups
 from shardboard.store.console_archive import Manifest, Unpacked, pack, unpack
-from shardboard.store.db import Store, alembic_config
+from shardboard.store.db import Store
 from shardboard.store.sqlite_copy import check, copy_to_sqlite
 from shardboard.store.store_copy import Report
 from shardboard.store.store_key import StoreKeyError, StoreKeys
@@ -56,13 +54,13 @@ async def create(
     at the same time. Raises CopyError, STORE_ERRORS, InvalidKey, and OSError.
     """
     copy = directory / "console.db"
-    await copy_to_sqlite(store.url, copy, report)
+    # In another event loop: the copy of a large store would delay samples and the lease of the leader.
+    await asyncio.to_thread(asyncio.run, copy_to_sqlite(store.url, copy, report))
     async with store.read() as session:
         cluster = await clusters.load(session)
     manifest = Manifest(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         release=__version__,
-        revision=str(ScriptDirectory.from_config(alembic_config("")).get_current_head()),
         cluster=cluster.name,
         store_key=keys.first,
         bytes=copy.stat().st_size,

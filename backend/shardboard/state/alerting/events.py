@@ -206,8 +206,7 @@ async def end_console_alarm(session: AsyncSession, console_id: str) -> None:
     """End the alarm about a lost console, which is back or was removed from the list."""
     for alarm in await list_open_spans(session, CONSOLE_LOST):
         if alarm.details["console"] == console_id:
-            alarm.ended_at = datetime.now(UTC)
-            alarm.details = {**alarm.details, "open": False}
+            _end(alarm)
 
 
 async def raise_console_backup_alarm(session: AsyncSession, message: str) -> None:
@@ -219,8 +218,12 @@ async def raise_console_backup_alarm(session: AsyncSession, message: str) -> Non
 async def end_console_backup_alarm(session: AsyncSession) -> None:
     """End the alarm about backups of the console after a success, or when they are no longer scheduled."""
     for alarm in await list_open_spans(session, CONSOLE_BACKUP):
-        alarm.ended_at = datetime.now(UTC)
-        alarm.details = {**alarm.details, "open": False}
+        _end(alarm)
+
+
+def _end(alarm: Event) -> None:
+    alarm.ended_at = datetime.now(UTC)
+    alarm.details = {**alarm.details, "open": False}
 
 
 async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:
