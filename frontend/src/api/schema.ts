@@ -1630,7 +1630,7 @@ export interface paths {
         put?: never;
         /**
          * Parse memtier_benchmark command line
-         * @description Convert a memtier_benchmark command line to a workload. Nothing is stored.
+         * @description Convert a memtier_benchmark command line to a workload, and list corrections and errors. Nothing is stored.
          */
         post: operations["parse_command_line_v1_benchmarks_understand_post"];
         delete?: never;
@@ -6931,6 +6931,19 @@ export interface components {
             command_line: string;
         };
         /**
+         * CommandLineErrorOut
+         * @description A part of a command line that cannot be used.
+         */
+        CommandLineErrorOut: {
+            /** Description */
+            description: string;
+            /**
+             * Option
+             * @description Name of the option; `command_line` if it is not known.
+             */
+            option: string;
+        };
+        /**
          * CommandNode
          * @description A node with an endpoint of the database.
          */
@@ -10080,12 +10093,32 @@ export interface components {
          */
         ParsedCommandLineOut: {
             /**
+             * Corrections
+             * @description Sentences about changed or omitted parts, for example typographic dashes.
+             */
+            corrections: string[];
+            /**
+             * Errors
+             * @description If not empty, `workload` is empty.
+             */
+            errors: components["schemas"]["CommandLineErrorOut"][];
+            /**
              * Ignored
              * @description Ignored options about the target or about files, which the console defines.
              */
             ignored: string[];
+            /**
+             * Read As
+             * @description The command line without corrected mistakes and ignored options; empty on errors.
+             */
+            read_as: string;
             /** Repetitions */
             repetitions: number | null;
+            /**
+             * Suggestion
+             * @description For a line of redis-benchmark or valkey-benchmark: a line of memtier_benchmark with the same load, if there is one.
+             */
+            suggestion: string;
             workload: components["schemas"]["Workload"];
         };
         /** PasswordChangeReply */
@@ -21300,15 +21333,6 @@ export interface operations {
             };
             /** @description The role does not allow the request */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description The request is well-formed but not valid */
-            406: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -14,6 +14,7 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.domain.benchmarks import benchmark_plan, benchmark_seconds
 from shardboard.schemas.benchmarks import benchmark_runs as schema
+from shardboard.schemas.benchmarks import command_lines
 from shardboard.schemas.benchmarks.benchmark_requests import BenchmarkCreate, BenchmarkUpdate, CommandLine
 from shardboard.services.benchmarks import benchmark_runs as service
 from shardboard.state.benchmarks import benchmark_runs
@@ -76,15 +77,12 @@ async def preflight(
 @router.post(
     "/benchmarks/understand",
     summary="Parse memtier_benchmark command line",
-    response_model=schema.ParsedCommandLineOut,
-    responses=error_responses(406),
+    response_model=command_lines.ParsedCommandLineOut,
+    responses=error_responses(),
 )
 async def parse_command_line(_viewer: AnyViewer, body: CommandLine) -> JSONResponse:
-    """Convert a memtier_benchmark command line to a workload. Nothing is stored."""
-    command_line = service.parse_command_line(body.command_line)
-    return JSONResponse(
-        {"workload": command_line.workload, "repetitions": command_line.repetitions, "ignored": command_line.ignored}
-    )
+    """Convert a memtier_benchmark command line to a workload, and list corrections and errors. Nothing is stored."""
+    return JSONResponse(command_lines.render(body.command_line))
 
 
 @router.get("/benchmarks/{uid}", response_model=schema.Benchmark, responses=error_responses(404))

@@ -200,16 +200,6 @@ class Series(BaseModel):
     parts: list[SeriesPart]
 
 
-class ParsedCommandLineOut(BaseModel):
-    """A memtier_benchmark command line, converted to a workload."""
-
-    workload: Workload
-    repetitions: int | None
-    ignored: list[str] = Field(
-        description="Ignored options about the target or about files, which the console defines."
-    )
-
-
 class PreflightWarningOut(BaseModel):
     """A problem that the preflight check has found."""
 

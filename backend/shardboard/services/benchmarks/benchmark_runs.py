@@ -177,12 +177,12 @@ def phases_and_repetitions(payload: Mapping[str, Any]) -> tuple[list[dict[str, A
     return phases, payload["repetitions"] or repetitions or 1
 
 
-def parse_command_line(text: str, where: str = "") -> memtier_command_line.ParsedCommandLine:
+def _parse_command_line(text: str, where: str) -> memtier_command_line.ParsedCommandLine:
     """Parse a memtier_benchmark command line. Raises NotAcceptable."""
     try:
         parsed = memtier_command_line.parse(text)
     except memtier_command_line.CommandLineError as error:
-        raise NotAcceptable("invalid_command_line", error.error.message, field=f"{where}command_line") from None
+        raise NotAcceptable("invalid_command_line", str(error), field=f"{where}command_line") from None
     if workload_error := workload.check(parsed.workload):
         raise NotAcceptable("invalid_workload", workload_error.message, field=f"{where}command_line")
     return parsed
@@ -242,7 +242,7 @@ def _workload(payload: Mapping[str, Any], where: str) -> tuple[dict[str, Any], i
         raise NotAcceptable(
             "invalid_workload", "Send either workload or command_line, not both.", field=f"{where}workload"
         )
-    parsed = parse_command_line(payload["command_line"], where)
+    parsed = _parse_command_line(payload["command_line"], where)
     return parsed.workload, parsed.repetitions
 
 

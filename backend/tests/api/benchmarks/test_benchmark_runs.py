@@ -96,7 +96,7 @@ async def test_phases_inherit_the_workload_and_the_last_is_repeated(
         ({"workload": {"threads": 0}}, 406, "invalid_workload", "workload.threads"),
         ({"workload": {"key_minimum": 9, "key_maximum": 3}}, 406, "invalid_workload", "workload.key_minimum"),
         ({"command_line": "-n 1"}, 406, "invalid_workload", "workload"),
-        ({"workload": None, "command_line": "–pipeline=11"}, 406, "invalid_command_line", "command_line"),
+        ({"workload": None, "command_line": "--pipelin=11"}, 406, "invalid_command_line", "command_line"),
         ({"phases": [{"name": "a", "workload": {"ratio": "x"}}]}, 406, "invalid_workload", "phases.0.workload.ratio"),
         ({"bdb_uid": 7}, 404, "db_not_found", None),
         ({"load_nodes": [9]}, 406, "node_not_found", "load_nodes"),
@@ -157,9 +157,26 @@ async def test_password_in_arguments_needs_consent(client: httpx.AsyncClient, co
 
 
 async def test_command_line_is_parsed(client: httpx.AsyncClient) -> None:
-    reply = await client.post("/v1/benchmarks/understand", json={"command_line": "memtier_benchmark -p 1 -c 5 -x 3"})
-    assert reply.json() == {"workload": {"clients": 5}, "repetitions": 3, "ignored": ["port"]}
-    reply = await client.post("/v1/benchmarks/understand", json={"command_line": "memtier_benchmark --bogus"})
+    line = "$ memtier_benchmark -p 1 ––pipeline=5 -a secret -x 3"
+    reply = await client.post("/v1/benchmarks/understand", json={"command_line": line})
+    assert reply.json() == {
+        "workload": {"pipeline": 5},
+        "repetitions": 3,
+        "read_as": "memtier_benchmark --pipeline=5 --run-count=3",
+        "corrections": ["Read ––pipeline as --pipeline."],
+        "ignored": ["port", "authenticate"],
+        "errors": [],
+        "suggestion": "",
+    }
+
+
+async def test_errors_of_a_command_line_are_listed_but_refused_for_a_run(client: httpx.AsyncClient) -> None:
+    line = "memtier_benchmark --bogus --threads=four"
+    reply = await client.post("/v1/benchmarks/understand", json={"command_line": line})
+    assert reply.status_code == 200
+    assert [error["option"] for error in reply.json()["errors"]] == ["command_line", "threads"]
+    assert reply.json()["workload"] == {}
+    reply = await client.post("/v1/benchmarks", json={"name": "x", "bdb_uid": 1, "command_line": line})
     assert (reply.status_code, reply.json()["error_code"]) == (406, "invalid_command_line")
 
 

@@ -11,12 +11,11 @@ import {
   NumberInput,
   SegmentedControl,
   Stack,
-  Textarea,
   TextInput,
 } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useDeferredValue, useState } from 'react';
-import { parseCommandLine, preflightBenchmark, startBenchmark } from '@/api/benchmarks';
+import { preflightBenchmark, startBenchmark } from '@/api/benchmarks';
 import { nodesQuery } from '@/api/cluster/nodes';
 import { keptBdbsQuery } from '@/api/databases/bdbs';
 import { messageOf } from '@/api/http';
@@ -31,6 +30,7 @@ import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
+import { PastedCommand } from './PastedCommand';
 import {
   BUILT_IN_TOOL,
   benchmarkRequest,
@@ -40,8 +40,10 @@ import {
   PRESETS,
   type RunDraft,
   type Tool,
+  withPreset,
 } from './runDraft';
 import { workloadText } from './runText';
+import { useCommandLine } from './useCommandLine';
 
 const PATTERNS = [
   { value: 'R:R', label: 'Random' },
@@ -63,7 +65,10 @@ export function NewRun({ bdb, onStarted }: Props) {
   const [draft, setDraft] = useState<RunDraft>({ ...EMPTY_RUN_DRAFT, bdb: bdb ?? null });
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
-  const validationError = draftError(chosen);
+  const commandLine = useCommandLine(draft.line);
+  const validationError =
+    draftError(chosen) ?? (draft.inputMode === 'line' ? commandLine.problem : undefined);
+  const selectedPreset = PRESETS.find(({ label }) => label === draft.preset);
   const memtierNodes = nodes.filter((node) => node.memtier_version);
   const start = useSubmit(async () => onStarted(await startBenchmark(benchmarkRequest(chosen))));
   const change = (part: Partial<RunDraft>) => {
@@ -84,14 +89,23 @@ export function NewRun({ bdb, onStarted }: Props) {
                 <Button
                   key={preset.label}
                   size="xs"
-                  variant="default"
+                  variant={preset.label === draft.preset ? 'filled' : 'default'}
+                  aria-pressed={preset.label === draft.preset}
                   title={preset.description}
-                  onClick={() => change(preset.draft)}
+                  onClick={() => change(withPreset(chosen, preset, active))}
                 >
                   {preset.label}
                 </Button>
               ))}
             </div>
+            {selectedPreset && (
+              <p className={classes.dim}>
+                {selectedPreset.description}
+                {selectedPreset.flash &&
+                  !active.some(({ bigstore }) => bigstore) &&
+                  ' No database on flash is active.'}
+              </p>
+            )}
             <div className={classes.fields}>
               <TextInput
                 label="Name"
@@ -146,7 +160,12 @@ export function NewRun({ bdb, onStarted }: Props) {
             {draft.inputMode === 'fields' ? (
               <LoadFields draft={draft} change={change} />
             ) : (
-              <PastedCommand draft={draft} change={change} />
+              <PastedCommand
+                line={draft.line}
+                parsed={commandLine.parsed}
+                problem={commandLine.problem}
+                onChange={(line) => change({ line })}
+              />
             )}
           </Stack>
         </Card>
@@ -227,38 +246,6 @@ function LoadFields({ draft, change }: SectionProps) {
         checked={draft.populate}
         onChange={(event) => change({ populate: event.currentTarget.checked })}
       />
-    </>
-  );
-}
-
-function PastedCommand({ draft, change }: SectionProps) {
-  const line = useDeferredValue(draft.line.trim());
-  const { data, error } = useQuery({
-    queryKey: ['benchmarks', 'understand', line],
-    queryFn: ({ signal }) => parseCommandLine(line, signal),
-    enabled: line !== '',
-    retry: false,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  return (
-    <>
-      <Textarea
-        label="Command line of memtier_benchmark"
-        description="Host, port and password are ignored. The run uses the database selected above."
-        autosize
-        minRows={3}
-        spellCheck={false}
-        placeholder="memtier_benchmark --threads=4 --clients=50 --ratio=1:1 --data-size=500 --test-time=60"
-        value={draft.line}
-        error={line && error ? messageOf(error) : undefined}
-        onChange={(event) => change({ line: event.currentTarget.value })}
-      />
-      {line && data && (
-        <p className={classes.dim}>
-          Workload: {workloadText(data.workload)}.
-          {data.ignored.length > 0 && ` Ignored: ${data.ignored.join(', ')}.`}
-        </p>
-      )}
     </>
   );
 }

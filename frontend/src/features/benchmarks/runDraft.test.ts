@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { benchmarkRequest, draftError, EMPTY_RUN_DRAFT, PRESETS } from './runDraft';
+import { benchmarkRequest, draftError, EMPTY_RUN_DRAFT, PRESETS, withPreset } from './runDraft';
 
 const READY = { ...EMPTY_RUN_DRAFT, name: ' a run ', bdb: 3 };
 
@@ -96,5 +96,37 @@ describe('draftError', () => {
 
   it('accepts all presets', () => {
     for (const { draft } of PRESETS) expect(draftError({ ...READY, ...draft })).toBeUndefined();
+  });
+});
+
+describe('withPreset', () => {
+  const databases = [
+    { uid: 3, bigstore: false },
+    { uid: 5, bigstore: true },
+  ];
+  const presets = PRESETS.map((preset) => [preset.label, preset] as const);
+  const named = (name: string) => PRESETS.find(({ label }) => label === name) ?? expect.fail(name);
+  const flash = named('Flash');
+
+  it.each(presets)('%s leaves no setting of another preset', (_, preset) => {
+    const expected = withPreset(READY, preset, databases);
+    for (const [, other] of presets) {
+      const before = { ...withPreset(READY, other, databases), bdb: 3 };
+      expect(withPreset(before, preset, databases)).toEqual(expected);
+    }
+  });
+
+  it('keeps database, load nodes, load generator and pasted line', () => {
+    const chosen = { ...READY, nodes: ['2'], tool: 'memtier_benchmark', line: '-c 5' } as const;
+    const kept = withPreset(chosen, named('Load test'), databases);
+    expect(kept).toMatchObject({ bdb: 3, nodes: ['2'], tool: 'memtier_benchmark', line: '-c 5' });
+  });
+
+  it('selects a database on flash for the preset of flash', () => {
+    expect(withPreset(READY, flash, databases).bdb).toBe(5);
+    expect(
+      withPreset({ ...READY, bdb: 9 }, flash, [...databases, { uid: 9, bigstore: true }]).bdb,
+    ).toBe(9);
+    expect(withPreset(READY, flash, [{ uid: 3, bigstore: false }]).bdb).toBe(3);
   });
 });

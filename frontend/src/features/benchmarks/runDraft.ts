@@ -9,6 +9,8 @@ export const MEMTIER: Tool = 'memtier_benchmark';
 export type PlannedDrill = NonNullable<BenchmarkRequest['drill']>;
 
 export interface RunDraft {
+  /** Label of the preset that was applied last. */
+  preset: string | null;
   name: string;
   bdb: number | null;
   inputMode: 'fields' | 'line';
@@ -44,6 +46,7 @@ export interface RunDraft {
 }
 
 export const EMPTY_RUN_DRAFT: RunDraft = {
+  preset: null,
   name: '',
   bdb: null,
   inputMode: 'fields',
@@ -76,6 +79,8 @@ export interface Preset {
   label: string;
   description: string;
   draft: Partial<RunDraft>;
+  /** The preset is for databases on flash. */
+  flash?: boolean;
 }
 
 export const PRESETS: readonly Preset[] = [
@@ -135,8 +140,30 @@ export const PRESETS: readonly Preset[] = [
       averageMs: '',
       populate: true,
     },
+    flash: true,
   },
 ];
+
+interface Candidate {
+  uid: number;
+  bigstore: boolean;
+}
+
+/**
+ * Return the draft with the settings of a preset. Settings that the preset does not name have their defaults, so that none is
+ * left from another preset; the selected database, load nodes and load generator are kept.
+ */
+export function withPreset(
+  draft: RunDraft,
+  preset: Preset,
+  databases: readonly Candidate[],
+): RunDraft {
+  const selected = databases.find(({ uid }) => uid === draft.bdb);
+  const onFlash = databases.find(({ bigstore }) => bigstore);
+  const bdb = preset.flash && !selected?.bigstore ? (onFlash?.uid ?? draft.bdb) : draft.bdb;
+  const { line, nodes, tool } = draft;
+  return { ...EMPTY_RUN_DRAFT, line, nodes, tool, ...preset.draft, bdb, preset: preset.label };
+}
 
 /** Return the API request. The console uses defaults for omitted fields. */
 export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
