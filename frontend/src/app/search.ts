@@ -78,9 +78,12 @@ export const metricsSearch = (raw: Raw): MetricsSearch => ({
 /** Uids of the runs to compare, starting with the base. */
 export const compareSearch = (raw: Raw): { uids: string } => ({ uids: text(raw.uids) ?? '' });
 
-/** Preselected database of a new run. */
-export const newRunSearch = (raw: Raw): { bdb?: number | undefined } => ({
-  bdb: Number.isInteger(Number(raw.bdb)) && raw.bdb !== undefined ? Number(raw.bdb) : undefined,
+/** Selected database, or the run that is run again. */
+export const newRunSearch = (
+  raw: Raw,
+): { bdb?: number | undefined; repeat?: number | undefined } => ({
+  bdb: uid(raw.bdb),
+  repeat: uid(raw.repeat),
 });
 
 /** Text filter of the list of databases. */

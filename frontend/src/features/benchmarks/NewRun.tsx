@@ -11,6 +11,7 @@ import {
   NumberInput,
   SegmentedControl,
   Stack,
+  Textarea,
   TextInput,
 } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
@@ -31,6 +32,7 @@ import { StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { DrillFields } from './DrillFields';
 import { PastedCommand } from './PastedCommand';
+import { draftOf } from './repeatedRun';
 import {
   BUILT_IN_TOOL,
   benchmarkRequest,
@@ -56,13 +58,17 @@ const PATTERNS = [
 interface Props {
   /** The initially selected database. */
   bdb: number | undefined;
+  /** A run whose settings the form starts with. */
+  repeated?: Benchmark | undefined;
   onStarted: (run: Benchmark) => void;
 }
 
-export function NewRun({ bdb, onStarted }: Props) {
+export function NewRun({ bdb, repeated, onStarted }: Props) {
   const { data: bdbs = [] } = useQuery(keptBdbsQuery);
   const { data: nodes = [] } = useQuery(nodesQuery);
-  const [draft, setDraft] = useState<RunDraft>({ ...EMPTY_RUN_DRAFT, bdb: bdb ?? null });
+  const [draft, setDraft] = useState<RunDraft>(() =>
+    repeated ? draftOf(repeated) : { ...EMPTY_RUN_DRAFT, bdb: bdb ?? null },
+  );
   const active = bdbs.filter(({ status }) => status === 'active');
   const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
   const commandLine = useCommandLine(draft.line);
@@ -155,16 +161,27 @@ export function NewRun({ bdb, onStarted }: Props) {
               data={[
                 { value: 'fields', label: 'Configure a workload' },
                 { value: 'line', label: 'Paste a memtier command' },
+                ...(draft.phases ? [{ value: 'phases', label: 'Edit phases as JSON' }] : []),
               ]}
             />
-            {draft.inputMode === 'fields' ? (
-              <LoadFields draft={draft} change={change} />
-            ) : (
+            {draft.inputMode === 'fields' && <LoadFields draft={draft} change={change} />}
+            {draft.inputMode === 'line' && (
               <PastedCommand
                 line={draft.line}
                 parsed={commandLine.parsed}
                 problem={commandLine.problem}
                 onChange={(line) => change({ line })}
+              />
+            )}
+            {draft.inputMode === 'phases' && (
+              <Textarea
+                label="Phases"
+                description="Executed one after another. The last phase is measured and repeated."
+                autosize
+                maxRows={30}
+                spellCheck={false}
+                value={draft.phases}
+                onChange={(event) => change({ phases: event.currentTarget.value })}
               />
             )}
           </Stack>

@@ -1,5 +1,5 @@
 /** Field for a command line of memtier_benchmark, with what the console read. */
-import { Button, Code, Textarea } from '@mantine/core';
+import { Button, Textarea } from '@mantine/core';
 import classes from './benchmarks.module.css';
 import { workloadText } from './runText';
 import type { CommandLineState } from './useCommandLine';
@@ -26,9 +26,7 @@ export function PastedCommand({ line, parsed, problem, onChange }: Props) {
       />
       {isRead && parsed.suggestion && (
         <div>
-          <Code block className={classes.command}>
-            {parsed.suggestion}
-          </Code>
+          <pre className={classes.command}>{parsed.suggestion}</pre>
           <Button size="xs" variant="default" onClick={() => onChange(parsed.suggestion)}>
             Use this line
           </Button>
@@ -37,9 +35,7 @@ export function PastedCommand({ line, parsed, problem, onChange }: Props) {
       {isRead && parsed.read_as && (
         <div className={classes.dim}>
           Read as:
-          <Code block className={classes.command}>
-            {parsed.read_as}
-          </Code>
+          <pre className={classes.command}>{parsed.read_as}</pre>
           Workload: {workloadText(parsed.workload)}.
           {parsed.ignored.length > 0 && ` Ignored: ${parsed.ignored.join(', ')}.`}
           {parsed.corrections.length > 0 && (

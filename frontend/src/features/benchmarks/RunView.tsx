@@ -161,6 +161,17 @@ function RunHeader({
             </Menu.Dropdown>
           </Menu>
         )}
+        {!open && may && (
+          <Button
+            variant="default"
+            title="Open the form with the settings of this run"
+            renderRoot={(props) => (
+              <Link to="/benchmarks/new" search={{ repeat: run.uid }} {...props} />
+            )}
+          >
+            Run again…
+          </Button>
+        )}
         <Button
           variant="default"
           disabled={!may}

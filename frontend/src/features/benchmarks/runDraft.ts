@@ -8,12 +8,14 @@ export const MEMTIER: Tool = 'memtier_benchmark';
 
 export type PlannedDrill = NonNullable<BenchmarkRequest['drill']>;
 
+type Limits = NonNullable<BenchmarkRequest['sla']>;
+
 export interface RunDraft {
   /** Label of the preset that was applied last. */
   preset: string | null;
   name: string;
   bdb: number | null;
-  inputMode: 'fields' | 'line';
+  inputMode: 'fields' | 'line' | 'phases';
   threads: number;
   clients: number;
   pipeline: number;
@@ -27,10 +29,14 @@ export interface RunDraft {
   /** Write all keys once before the measured phase. */
   populate: boolean;
   line: string;
+  /** Phases as JSON, of a run that the fields cannot express. */
+  phases: string;
   repetitions: number;
   nodes: readonly string[];
   averageMs: number | '';
   p99Ms: number | '';
+  /** Limits without a field in the form. */
+  otherLimits: Limits;
   tool: Tool;
   overwrite: boolean;
   /** Consent that memtier_benchmark exposes the password to other users of its node. */
@@ -61,10 +67,12 @@ export const EMPTY_RUN_DRAFT: RunDraft = {
   rate: 0,
   populate: true,
   line: '',
+  phases: '',
   repetitions: 1,
   nodes: [],
   averageMs: 1,
   p99Ms: '',
+  otherLimits: {},
   tool: BUILT_IN_TOOL,
   overwrite: false,
   passwordInArguments: false,
@@ -168,6 +176,7 @@ export function withPreset(
 /** Return the API request. The console uses defaults for omitted fields. */
 export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
   const limits = {
+    ...draft.otherLimits,
     ...(draft.averageMs !== '' && { average_ms: draft.averageMs }),
     ...(draft.p99Ms !== '' && { p99_ms: draft.p99Ms }),
   };
@@ -184,6 +193,8 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
   };
   if (draft.inputMode === 'line')
     return { ...common, command_line: draft.line } as BenchmarkRequest;
+  if (draft.inputMode === 'phases')
+    return { ...common, phases: parsePhases(draft.phases) } as BenchmarkRequest;
   const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
   const measured = {
     ...keys,
@@ -210,6 +221,16 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
     ...common,
     phases: [...(draft.populate ? [phase('populate', write)] : []), phase('measure', measured)],
   } as BenchmarkRequest;
+}
+
+/** Return the phases of a JSON text; undefined if it is not a list of phases. */
+function parsePhases(text: string): Benchmark['phases'] | undefined {
+  try {
+    const phases: unknown = JSON.parse(text);
+    return Array.isArray(phases) && phases.length > 0 ? phases : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function drillRequestOf(draft: RunDraft, kind: PlannedDrill['kind']): Partial<PlannedDrill> {
@@ -244,6 +265,9 @@ export function draftError(draft: RunDraft): string | undefined {
   if (!draft.name.trim()) return 'Enter a name.';
   if (draft.inputMode === 'line' && !draft.line.trim())
     return 'Enter a memtier_benchmark command line.';
+  if (draft.inputMode === 'phases' && !parsePhases(draft.phases)) {
+    return 'The phases must be a JSON list of objects with name and workload.';
+  }
   if (draft.inputMode === 'fields' && !/^\d{1,9}:\d{1,9}$/.test(draft.ratio)) {
     return 'SET:GET must consist of two numbers, for example 1:10.';
   }
