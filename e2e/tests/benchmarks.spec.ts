@@ -28,6 +28,8 @@ async function completed(api: APIRequestContext): Promise<void> {
 
 async function start(page: Page, name: string, seconds: number): Promise<void> {
   await page.goto('/benchmarks/new');
+  await page.getByRole('button', { name: 'Load test' }).click();
+  await expect(page.getByText(/maximum rate, with an SLA/)).toBeVisible();
   await page.getByLabel('Name', { exact: false }).first().fill(name);
   await page.getByLabel('Database', { exact: true }).selectOption({ label: NAME });
   await page.getByLabel('Threads', { exact: true }).fill('1');
@@ -67,7 +69,12 @@ test('two runs are compared, and one is deleted', { tag: '@slow' }, async ({ pag
   await createSmall(api, NAME);
   await start(page, 'first', 5);
   await completed(api);
-  await start(page, 'second', 2);
+  await page.getByRole('link', { name: 'Run again…' }).click();
+  await expect(page.getByLabel('Keys', { exact: true })).toHaveValue('500');
+  await page.getByLabel('Name', { exact: false }).first().fill('second');
+  await page.getByLabel('Duration (seconds)').fill('2');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  await expect(page.getByRole('heading', { name: 'second', level: 1 })).toBeVisible();
   await completed(api);
   await page.goto('/benchmarks');
   await examine(page, 'benchmarks');
@@ -94,10 +101,18 @@ test('two runs are compared, and one is deleted', { tag: '@slow' }, async ({ pag
 test('a pasted memtier command line is parsed or rejected with a reason', async ({ page, api }) => {
   await createSmall(api, NAME);
   await page.goto('/benchmarks/new');
-  await page.getByText('Paste a memtier command').click();
+  await page.getByText('memtier command', { exact: true }).click();
   const line = page.getByLabel('Command line of memtier_benchmark');
   await line.fill('memtier_benchmark --threads=1 --clients=3 --test-time=5 --ratio=1:1 -s host');
   await expect(page.getByText(/Workload: 3.connections/)).toBeVisible();
+  await line.fill('./memtier_benchmark -s -p 12320 –pipeline=20 -c 10 –ratio=1:1 –test-time=120');
+  await expect(page.getByText('Read –pipeline as --pipeline.')).toBeVisible();
+  await expect(page.getByText(/Read as:/)).toContainText('--pipeline=20 --clients=10 --ratio=1:1');
+  await examine(page, 'benchmark-line');
+  await line.fill('redis-benchmark -t set -r 1000 -n 5000');
+  await expect(page.getByText('redis-benchmark has other options')).toBeVisible();
+  await page.getByRole('button', { name: 'Use this line' }).click();
+  await expect(page.getByText(/Workload: 50.connections/)).toBeVisible();
   await line.fill('memtier_benchmark --no-such-option');
   await expect(page.getByText(/no-such-option/).last()).toBeVisible();
   await examine(page, 'benchmark-new');

@@ -159,9 +159,9 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
               value={draft.inputMode}
               onChange={(value) => change({ inputMode: value as RunDraft['inputMode'] })}
               data={[
-                { value: 'fields', label: 'Configure a workload' },
-                { value: 'line', label: 'Paste a memtier command' },
-                ...(draft.phases ? [{ value: 'phases', label: 'Edit phases as JSON' }] : []),
+                { value: 'fields', label: 'Fields' },
+                { value: 'line', label: 'memtier command' },
+                ...(draft.phases ? [{ value: 'phases', label: 'Phases as JSON' }] : []),
               ]}
             />
             {draft.inputMode === 'fields' && <LoadFields draft={draft} change={change} />}
