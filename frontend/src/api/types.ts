@@ -114,6 +114,7 @@ export type NewLocation = Schemas['NewLocation'];
 export type LocationUpdate = Schemas['LocationUpdate'];
 export type RestoreRequest = Schemas['RestoreRequest'];
 export type ImportRequest = Schemas['ImportRequest'];
+export type ExportRequest = Schemas['ExportRequest'];
 export type NewBackupKey = Schemas['NewBackupKey'];
 export type InspectRequest = Schemas['InspectRequest'];
 export type ImportReport = Schemas['ImportReport'];

@@ -7,6 +7,7 @@ import type {
   BackupAnalysis,
   BackupGrowth,
   BackupScheduleState,
+  ExportRequest,
   StartedBackup,
   StartedVerification,
 } from '../types';
@@ -23,6 +24,10 @@ export const backupsQuery = {
 /** Start a backup in a stored location. */
 export const startBackup = (bdb: number, location_uid: number) =>
   request<StartedBackup>('POST', `/v1/bdbs/${bdb}/actions/backup`, { location_uid });
+
+/** Start an export to a location that is not stored. */
+export const startExport = (bdb: number, body: ExportRequest) =>
+  request<StartedBackup>('POST', `/v1/bdbs/${bdb}/actions/export`, body);
 
 /** Analysis of the contents of a successful backup. It contains keys and requires an editor role. */
 export const analysisQuery = (uid: number) =>

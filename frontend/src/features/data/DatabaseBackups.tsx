@@ -7,6 +7,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { BackUpNow } from './backups/BackUpNow';
 import { BackupTable } from './backups/BackupTable';
 import type { BackupFilter } from './backups/backupText';
+import { ExportDialog } from './backups/ExportDialog';
 import classes from './data.module.css';
 import { ImportDialog } from './restores/ImportDialog';
 import { RestoreDialog } from './restores/RestoreDialog';
@@ -22,7 +23,7 @@ interface Props {
 }
 
 export function DatabaseBackups({ bdb, ...table }: Props) {
-  const [dialog, setDialog] = useState<'backup' | 'restore' | 'import' | null>(null);
+  const [dialog, setDialog] = useState<'backup' | 'restore' | 'import' | 'export' | null>(null);
   const may = usePermission('edit');
   const inactiveHint =
     bdb.status === 'active' ? undefined : 'Only possible while the database is active';
@@ -41,6 +42,9 @@ export function DatabaseBackups({ bdb, ...table }: Props) {
         <Button {...button} onClick={() => setDialog('import')}>
           Import…
         </Button>
+        <Button {...button} onClick={() => setDialog('export')}>
+          Export…
+        </Button>
       </div>
       <BackupTable
         bdb={bdb.uid}
@@ -58,6 +62,7 @@ export function DatabaseBackups({ bdb, ...table }: Props) {
       <ScheduleCard bdb={bdb} />
       {dialog === 'backup' && <BackUpNow bdb={bdb} onClose={close} />}
       {dialog === 'restore' && <RestoreDialog target={bdb.uid} onClose={close} />}
+      {dialog === 'export' && <ExportDialog bdb={bdb} onClose={close} />}
       {dialog === 'import' && <ImportDialog bdb={bdb} onClose={close} />}
     </div>
   );

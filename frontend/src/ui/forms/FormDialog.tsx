@@ -1,6 +1,6 @@
 /** Dialog with a form, the shell of all settings dialogs. Its button is enabled when the values of the form make a valid request. */
 import type { ReactNode } from 'react';
-import { SubmitDialog } from './SubmitDialog';
+import { type FieldError, SubmitDialog } from './SubmitDialog';
 
 interface Props<Request> {
   title: string;
@@ -14,7 +14,7 @@ interface Props<Request> {
   /** Sends the request. The dialog closes when the promise resolves, and shows the error if it rejects. */
   onSubmit: (request: Request) => Promise<unknown>;
   onClose: () => void;
-  children: ReactNode;
+  children: ReactNode | ((fieldError: FieldError) => ReactNode);
 }
 
 export function FormDialog<Request>({

@@ -1,4 +1,4 @@
-/** Text field for PEM content, pasted or read from a file. */
+/** Text field for PEM content and keys, pasted or read from a file. */
 import { Button, FileButton, Textarea } from '@mantine/core';
 import classes from './forms.module.css';
 
@@ -7,12 +7,14 @@ interface Props {
   description: string;
   value: string;
   onChange: (value: string) => void;
+  /** Why the value was rejected. */
+  error?: string | undefined;
 }
 
 /** Maximum length in bytes. Larger files are not PEM, and a file that was chosen by mistake must not block the web UI. */
 const MAX_LENGTH = 64 * 1024;
 
-export function PemField({ label, description, value, onChange }: Props) {
+export function PemField({ label, description, value, onChange, error }: Props) {
   const read = async (file: File | null) => {
     if (file) onChange(await file.slice(0, MAX_LENGTH).text());
   };
@@ -25,6 +27,7 @@ export function PemField({ label, description, value, onChange }: Props) {
         maxLength={MAX_LENGTH}
         spellCheck={false}
         autoComplete="off"
+        error={error}
         value={value}
         onChange={(event) => onChange(event.currentTarget.value)}
         classNames={{ input: classes.pemText ?? '' }}

@@ -2,24 +2,31 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { act, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import type { ComponentProps } from 'react';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { lostSince } from '@/lib/connection';
 import { SubmitDialog } from './SubmitDialog';
 
 afterEach(() => lostSince.set(null));
 
+const show = (
+  children: ComponentProps<typeof SubmitDialog>['children'],
+  onConfirm: () => Promise<unknown>,
+) =>
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <SubmitDialog title="Remove?" action="Remove" onConfirm={onConfirm} onClose={vi.fn()}>
+          {children}
+        </SubmitDialog>
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+
 describe('SubmitDialog', () => {
   it('cannot be submitted while the console is unreachable, and shows the reason', async () => {
     const onConfirm = vi.fn(async () => undefined);
-    render(
-      <MantineProvider>
-        <QueryClientProvider client={new QueryClient()}>
-          <SubmitDialog title="Remove?" action="Remove" onConfirm={onConfirm} onClose={vi.fn()}>
-            <span>All of it.</span>
-          </SubmitDialog>
-        </QueryClientProvider>
-      </MantineProvider>,
-    );
+    show(<span>All of it.</span>, onConfirm);
     const button = screen.getByRole<HTMLButtonElement>('button', { name: 'Remove' });
     expect(button.disabled).toBe(false);
     act(() => lostSince.set(1));
@@ -30,5 +37,14 @@ describe('SubmitDialog', () => {
     act(() => lostSince.set(null));
     fireEvent.submit(button);
     await waitFor(() => expect(onConfirm).toHaveBeenCalledOnce());
+  });
+
+  it.each(['key', 'name'])('shows the error of the field %s once', async (field) => {
+    const onConfirm = () => Promise.reject(Object.assign(new Error('It is wrong.'), { field }));
+    show((fieldError) => <p>{fieldError('key')}</p>, onConfirm);
+    fireEvent.submit(screen.getByRole('button', { name: 'Remove' }));
+    const error = await screen.findByText('It is wrong.');
+    expect(error.tagName === 'P').toBe(field === 'key');
+    expect(screen.queryAllByRole('alert')).toHaveLength(field === 'key' ? 0 : 1);
   });
 });

@@ -17,8 +17,11 @@ interface Props {
   size?: string;
   onConfirm: () => Promise<unknown>;
   onClose: () => void;
-  children: ReactNode;
+  children: ReactNode | ((fieldError: FieldError) => ReactNode);
 }
+
+/** Return why the console rejected a field; undefined if it did not. The dialog does not show such an error again. */
+export type FieldError = (name: string) => string | undefined;
 
 export function SubmitDialog(props: Props) {
   const { title, action, disabled = false, severe = false, size, onConfirm, onClose } = props;
@@ -27,6 +30,15 @@ export function SubmitDialog(props: Props) {
     onClose();
   });
   const disconnected = useDisconnectedReason();
+  const fields = new Set<string>();
+  const content =
+    typeof props.children === 'function'
+      ? props.children((name) => {
+          fields.add(name);
+          return failure?.field === name ? failure.text : undefined;
+        })
+      : props.children;
+  const isAtField = failure?.field !== undefined && fields.has(failure.field);
   const confirm = (event: FormEvent) => {
     event.preventDefault();
     // In the component tree, the dialog can be inside another form.
@@ -37,8 +49,10 @@ export function SubmitDialog(props: Props) {
     <Modal opened onClose={onClose} title={title} centered size={size ?? 'md'}>
       <form onSubmit={confirm} noValidate>
         <Stack gap="sm">
-          {props.children}
-          <RequestError failure={disconnected ? { text: disconnected } : failure} />
+          {content}
+          <RequestError
+            failure={disconnected ? { text: disconnected } : isAtField ? undefined : failure}
+          />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={onClose}>
               Cancel

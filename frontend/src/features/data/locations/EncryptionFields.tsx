@@ -1,5 +1,5 @@
 /** Fields for the encryption of the backups in a location. */
-import { Button, Checkbox, Stack, Switch, Textarea } from '@mantine/core';
+import { Button, Checkbox, Stack, Switch } from '@mantine/core';
 import { useState } from 'react';
 import { createBackupKey } from '@/api/data/locations';
 import type { NewBackupKey } from '@/api/types';
@@ -7,7 +7,8 @@ import { CopyBlock } from '@/ui/Copy';
 import { PemField } from '@/ui/forms/PemField';
 import { RequestError } from '@/ui/forms/RequestError';
 import { useSubmit } from '@/ui/forms/useSubmit';
-import { type EncryptionValues, recipientsError, withKey } from './encryptionForm';
+import { type EncryptionValues, withKey } from './encryptionForm';
+import { RecipientsField } from './RecipientsField';
 
 interface Props {
   values: EncryptionValues;
@@ -29,18 +30,11 @@ export function EncryptionFields({ values, onChange, storedKeys = [] }: Props) {
       {values.isOn && (
         <>
           <CreateKey onCreated={(key) => onChange(withKey(values, key))} />
-          <Textarea
-            label="Public keys"
-            description="One per line, in the age format. Each of them can decrypt new backups."
+          <RecipientsField
+            description="One per line, in the age format. The private key of any of them can decrypt new backups."
             required
-            autosize
-            minRows={1}
-            maxRows={4}
-            maxLength={2_048}
-            spellCheck={false}
-            error={recipientsError(values.recipients)}
             value={values.recipients}
-            onChange={(event) => set({ recipients: event.currentTarget.value })}
+            onChange={(recipients) => set({ recipients })}
           />
           <PemField
             label="Private keys to store"

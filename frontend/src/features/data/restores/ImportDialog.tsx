@@ -1,6 +1,6 @@
 /** Wizard that imports RDB files into a database: source, files, inspection, confirmation. */
 import { Alert, Button, Group, Modal, NativeSelect, Stack, Textarea } from '@mantine/core';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useState } from 'react';
 import { restoresQuery, startImport } from '@/api/data/restores';
 import type { Bdb } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
@@ -27,6 +27,7 @@ import {
   isStepComplete,
   isUpload,
   isUrl,
+  keyError,
   NEW_IMPORT,
   STEPS,
   withSourceType,
@@ -41,6 +42,7 @@ interface Props {
 }
 
 const LAST = STEPS.length - 1;
+const KEY_FIELD = 'identities';
 
 export function ImportDialog({ bdb, onClose }: Props) {
   const form = useForm(NEW_IMPORT);
@@ -59,9 +61,13 @@ export function ImportDialog({ bdb, onClose }: Props) {
       onClose();
     }
   });
+  const wrongKey = keyError(inspection.report);
+  useEffect(() => {
+    if (wrongKey) setStep(FILES);
+  }, [wrongKey]);
   const goTo = (next: number) => {
     clear();
-    if (next <= FILES) inspection.cancel();
+    if (next <= FILES) inspection.clear();
     setStep(next);
   };
   const close = () => {
@@ -87,10 +93,15 @@ export function ImportDialog({ bdb, onClose }: Props) {
             ))}
           </ol>
           {step === 0 && <SourceStep form={form} uploads={uploads} />}
-          {step === FILES && <FilesStep form={form} />}
+          {step === FILES && (
+            <FilesStep
+              form={form}
+              keyError={failure?.field === KEY_FIELD ? failure.text : wrongKey}
+            />
+          )}
           {step === CHECK && <CheckStep form={form} bdb={bdb} inspection={inspection} />}
           {step === LAST && <ConfirmStep form={form} bdb={bdb} />}
-          <RequestError failure={failure} />
+          <RequestError failure={failure?.field === KEY_FIELD ? undefined : failure} />
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={step ? () => goTo(step - 1) : close}>
               {step ? 'Back' : 'Cancel'}
@@ -143,7 +154,7 @@ function SourceStep({ form, uploads }: StepProps & { uploads: Uploads }) {
   );
 }
 
-function FilesStep({ form }: StepProps) {
+function FilesStep({ form, keyError }: StepProps & { keyError: string | undefined }) {
   return (
     <>
       {isUpload(form.values) ? (
@@ -167,7 +178,8 @@ function FilesStep({ form }: StepProps) {
       )}
       <PemField
         label="Private key"
-        description="Only for files that are encrypted in the age format."
+        description="Only for files that are encrypted in the age format. It is deleted when the import ends."
+        error={keyError}
         {...form.value('identities')}
       />
       <Alert color="blue" title="Before you import">

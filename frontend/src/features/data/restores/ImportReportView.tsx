@@ -14,9 +14,11 @@ export function ImportReportView({ report }: { report: ImportReport }) {
   const { tone, text } = forecastStatus(report.forecast);
   return (
     <>
-      <Status tone={tone} chip>
-        {text}
-      </Status>
+      <div>
+        <Status tone={tone} chip>
+          {text}
+        </Status>
+      </div>
       <Reasons title="Why the import is not possible" color="red" items={report.problems} />
       <Reasons title="What is not imported" color="yellow" items={report.losses} />
       <Facts items={factsOf(report)} />

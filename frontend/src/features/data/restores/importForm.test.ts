@@ -9,6 +9,7 @@ import {
   inspectRequest,
   isAllowed,
   isStepComplete,
+  keyError,
   NEW_IMPORT,
   withSourceType,
 } from './importForm';
@@ -98,6 +99,16 @@ describe('the report of the inspection', () => {
     const damaged = report(['file-larger-than-mem-limit', 'file-corrupted'], []);
     expect(isAllowed(ALL, damaged, 'allkeys-lru')).toBe(false);
   });
+});
+
+it('the error of a file that cannot be decrypted is found', () => {
+  const report = (...codes: string[]) =>
+    ({
+      files: codes.map((error_code) => ({ error_code, error: error_code && 'a.rdb.age …' })),
+    }) as unknown as ImportReport;
+  expect(keyError(report('', 'wrong-key'))).toBe('a.rdb.age …');
+  expect(keyError(report('', 'file-corrupted'))).toBeUndefined();
+  expect(keyError(undefined)).toBeUndefined();
 });
 
 describe('a step of the import', () => {

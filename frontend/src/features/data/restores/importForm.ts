@@ -67,6 +67,10 @@ export const [FILES, CHECK] = [1, 2];
 
 const TOO_LARGE = 'file-larger-than-mem-limit';
 
+/** Return why a file cannot be decrypted; undefined if all can. */
+export const keyError = (report: ImportReport | undefined): string | undefined =>
+  report?.files.find(({ error_code }) => error_code === 'wrong-key')?.error;
+
 /** Return whether the only problem is the memory limit, and the database can evict keys instead. */
 export const canForce = ({ problems }: ImportReport, evictionPolicy: string | undefined): boolean =>
   problems.every(({ code }) => code === TOO_LARGE) &&

@@ -15,6 +15,8 @@ export interface Inspection {
   start: (request: InspectRequest) => Promise<void>;
   /** Cancel a running inspection. */
   cancel: () => void;
+  /** Cancel a running inspection, and show no result of it. */
+  clear: () => void;
 }
 
 export function useInspection(bdb: number): Inspection {
@@ -23,6 +25,10 @@ export function useInspection(bdb: number): Inspection {
   const ended = row?.status === 'succeeded';
   const report = useQuery({ ...reportQuery(uid ?? 0), enabled: ended }).data;
   const invalidateAfter = useInvalidateAfter(restoresQuery);
+  const cancel = () => {
+    // If it has just ended, the request is refused, which makes no difference.
+    if (row?.status === 'running') cancelAction(row.action_uid).catch(() => undefined);
+  };
   return {
     uid,
     row,
@@ -31,9 +37,10 @@ export function useInspection(bdb: number): Inspection {
       const started = await invalidateAfter(startInspection(bdb, request));
       setUid(started.restore_uid);
     },
-    cancel: () => {
-      // If it has just ended, the request is refused, which makes no difference.
-      if (row?.status === 'running') cancelAction(row.action_uid).catch(() => undefined);
+    cancel,
+    clear: () => {
+      cancel();
+      setUid(undefined);
     },
   };
 }
