@@ -17,3 +17,5 @@ class RestoreParameters(Cancellable):
     """Restore or import into a database."""
 
     restore_uid: int
+    verifies_files: bool = True
+    """Whether files with a known checksum are read completely before keys are deleted."""

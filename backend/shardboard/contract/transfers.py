@@ -92,13 +92,16 @@ class Inspect(Message):
 
 
 class CheckFiles(Message):
-    """Reads the beginning of files that a restore needs, before it deletes keys. Fails if one is not readable, cannot be decrypted
-    or is not an RDB file, or if the node has no mover. Result: `{}`.
+    """Reads files that a restore needs, before it deletes keys: completely if the checksum is known, otherwise their beginning.
+    Fails if one is not readable, cannot be decrypted, is not an RDB file, or has another checksum, or if the node has no mover.
+    Result: `{}`.
     """
 
     kind: Literal["check_files"] = "check_files"
     location: Location
     paths: list[Path] = Field(min_length=1)
+    sha256: dict[Path, Hex64] = Field(default={})
+    """Checksums of stored files by path."""
     identities: PrivateKeys = Field(default=[])
 
 

@@ -57,7 +57,9 @@ class LoopRequests:
 
     async def start_restore(self, session: AsyncSession, bdb: Bdb, backup: Backup, originator: str) -> Restore:
         locked = await queue.load_idle_bdb(session, bdb.uid)
-        return await restores.request_restore(session, locked, backup.uid, restores.Selection(), originator)
+        return await restores.request_restore(
+            session, locked, backup.uid, restores.Selection(verify_files=False), originator
+        )
 
     async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
         await bdbs.delete(session, bdb.uid, SYSTEM)

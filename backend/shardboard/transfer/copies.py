@@ -3,19 +3,23 @@
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shardboard.contract.transfers import Inspect, Restore, RestoreFile, Snapshot, TransferProgress
+from shardboard.contract.transfers import CheckFiles, Inspect, Restore, RestoreFile, Snapshot, TransferProgress
 from shardboard.transfer.encryption import decrypted, encrypted
 from shardboard.transfer.errors import STOPPED, TransferError
+from shardboard.transfer.files import check_beginning
 from shardboard.transfer.movers import Mover
 from shardboard.transfer.specification import Specification
 from shardboard.transfer.stores.store import Store
 from shardboard.transfer.sums import sum_results
 
 TARGETS = "targets.json"
+REPORT_SECONDS = 0.5
+"""Interval of reports about files that are read without a mover, whose reports have the same interval."""
 ReportProgress = Callable[[TransferProgress], None]
 
 
@@ -29,6 +33,7 @@ class Copy:
         self._done = TransferProgress()
         """Of the files that are complete."""
         self._mover: Mover | None = None
+        self._reported_at = 0.0
         self._stopped = False
 
     def stop(self) -> None:
@@ -76,6 +81,27 @@ class Copy:
         """Return the fields of SnapshotResult, summed over the files."""
         return self._read_all(transfer, ["inspect"], "")
 
+    def check_files(self, transfer: CheckFiles) -> dict[str, Any]:
+        """Read the files, without a mover."""
+        for path in transfer.paths:
+            with contextlib.closing(self._store.read(path)) as content:
+                stored = CountedParts(content, self._check_stopped)
+                parts = iter(stored)
+                decrypting = decrypted(parts, path, transfer.identities)
+                check_beginning(decrypting, path)
+                if (expected := transfer.sha256.get(path)) is not None:
+                    for _ in parts:
+                        self._report_sometimes({"bytes": stored.bytes})
+                    _check_sum(path, stored, expected)
+            self._done = _plus(self._done, {"bytes": stored.bytes})
+            self._report_sometimes({})
+        return {}
+
+    def _report_sometimes(self, more: Mapping[str, Any]) -> None:
+        if (now := time.monotonic()) - self._reported_at >= REPORT_SECONDS:
+            self._reported_at = now
+            self._report(_plus(self._done, more))
+
     def _read_all(self, transfer: Restore | Inspect, arguments: list[str], password: str) -> dict[str, Any]:
         results = []
         for file in transfer.files:
@@ -92,9 +118,7 @@ class Copy:
                 _finish(mover, file.path)
                 raise TransferError("file-corrupted", f"{file.path} contains data after the end of its keys.")
         self._check_stopped()
-        if file.sha256 not in (None, stored.sha256):
-            message = f"The content of {file.path} has changed: its SHA-256 checksum differs from that in the manifest."
-            raise TransferError("file-corrupted", message)
+        _check_sum(file.path, stored, file.sha256)
         return {**_finish(mover, file.path), "bytes": stored.bytes, "sha256": stored.sha256}
 
     @contextlib.contextmanager
@@ -171,6 +195,13 @@ class _Output:
         if self.result.get("bytes") != count:
             message = f"{count} bytes of the snapshot were received, but the mover wrote {self.result.get('bytes')}."
             raise TransferError("general-error", message)
+
+
+def _check_sum(path: str, stored: CountedParts, expected: str | None) -> None:
+    """Raise TransferError if the checksum of a file that was read completely is another one than the manifest has."""
+    if expected not in (None, stored.sha256):
+        message = f"The content of {path} has changed: its SHA-256 checksum differs from that in the manifest."
+        raise TransferError("file-corrupted", message)
 
 
 def _finish(mover: Mover, path: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Transfers that work on files of a location, without shards."""
 
-import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from shardboard.contract.transfers import MAX_FILE_CHARACTERS
-from shardboard.transfer.encryption import decrypted
 from shardboard.transfer.errors import TransferError
 from shardboard.transfer.stores.store import Store
 
@@ -34,14 +32,10 @@ def read_text(store: Store, path: str) -> str:
         raise TransferError("file-corrupted", f"{path} is not a text file.") from error
 
 
-def check_files(store: Store, paths: Sequence[str], identities: Sequence[str] = ()) -> None:
-    """Read the beginning of each file. Raises TransferError if it cannot be decrypted, or cannot be an RDB file."""
-    for path in paths:
-        with contextlib.closing(store.read(path)) as parts:
-            start = next(decrypted(parts, path, identities), b"")
-        if not start.startswith(_FORMATS):
-            message = f"{path} is neither an RDB file nor compressed with gzip or zstd."
-            raise TransferError("file-corrupted", message)
+def check_beginning(content: Iterator[bytes], path: str) -> None:
+    """Read the beginning of a decrypted file. Raises TransferError if it cannot be an RDB file."""
+    if not next(content, b"").startswith(_FORMATS):
+        raise TransferError("file-corrupted", f"{path} is neither an RDB file nor compressed with gzip or zstd.")
 
 
 def check_sizes(store: Store, folder: str, expected: Mapping[str, int]) -> None:

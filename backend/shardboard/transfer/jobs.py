@@ -58,8 +58,7 @@ class Job:
             case Inspect() as transfer:
                 return copy.inspect(transfer)
             case CheckFiles() as transfer:
-                files.check_files(store, transfer.paths, transfer.identities)
-                return {}
+                return copy.check_files(transfer)
             case WriteFile() as transfer:
                 files.check_sizes(store, transfer.path.rpartition("/")[0], transfer.expected)
                 store.write(transfer.path, iter([transfer.text.encode()]))

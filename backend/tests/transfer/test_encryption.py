@@ -58,6 +58,22 @@ def test_missing_and_wrong_keys_are_reported_before_a_restore(
         assert caught.value.code == code
 
 
+def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: Path) -> None:
+    content = bytearray(b"".join(age.encrypt([b"REDIS0011", bytes(3 * age.CHUNK_BYTES)], [RECIPIENT])))
+    checked = CheckFiles(
+        location=MountPoint(path=str(folder)),
+        paths=["a.age"],
+        sha256={"a.age": hashlib.sha256(content).hexdigest()},
+        identities=[IDENTITY],
+    )
+    (folder / "a.age").write_bytes(content)
+    assert run(checked) == {}
+    content[-1] ^= 1
+    (folder / "a.age").write_bytes(content)
+    with pytest.raises(TransferError, match="SHA-256 checksum differs"):
+        run(checked)
+
+
 @pytest.mark.parametrize("cut", [1, age.CHUNK_BYTES + age.TAG_BYTES])
 def test_incomplete_files_are_detected(run: Run, folder: Path, cut: int) -> None:
     content = bytes(2 * age.CHUNK_BYTES)

@@ -1,5 +1,6 @@
 """Transfers that work on files of a location."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from shardboard.contract.transfers import (
     DeleteFiles,
     ListFiles,
     ReadFile,
+    TransferProgress,
     WriteFile,
 )
 from shardboard.transfer import files
@@ -19,6 +21,7 @@ from shardboard.transfer.errors import TransferError
 from shardboard.transfer.jobs import Job
 from shardboard.transfer.specification import Specification
 from shardboard.transfer.stores.folders import Folder
+from shardboard.transfer.stores.store import PART_BYTES
 
 
 @pytest.fixture
@@ -68,6 +71,22 @@ def test_files_are_checked_before_a_restore(location: MountPoint, tmp_path: Path
         with pytest.raises(TransferError) as caught:
             run(CheckFiles(location=location, paths=["good", name]))
         assert caught.value.code == code
+
+
+def test_files_with_a_checksum_are_read_completely(location: MountPoint, tmp_path: Path) -> None:
+    content = bytearray(b"VALKEY080" + bytes(2 * PART_BYTES))
+    (tmp_path / "a").write_bytes(content)
+    checked = CheckFiles(location=location, paths=["a"], sha256={"a": hashlib.sha256(content).hexdigest()})
+    reported: list[TransferProgress] = []
+    specification = Specification(transfer=checked, backup_roots=[tmp_path])
+    assert Job(specification, reported.append).run() == {}
+    assert reported[0].bytes > 0
+    content[-1] ^= 1
+    (tmp_path / "a").write_bytes(content)
+    assert run(CheckFiles(location=location, paths=["a"])) == {}
+    with pytest.raises(TransferError, match="The content of a has changed") as caught:
+        run(checked)
+    assert caught.value.code == "file-corrupted"
 
 
 def test_a_manifest_is_only_written_next_to_its_files(

@@ -10784,6 +10784,12 @@ export interface components {
              * @example 0-5460,6000
              */
             slots?: string;
+            /**
+             * Verify Files
+             * @description With `replace`, read all files completely and compare their checksums before keys are deleted, so that a damaged file costs no keys. Otherwise, only the beginning of each file is read first.
+             * @default true
+             */
+            verify_files?: boolean;
         };
         /**
          * Result

@@ -66,7 +66,9 @@ async def restore_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: 
         session,
         bdb,
         body.backup_uid,
-        service.Selection(RestoreMode(body.mode), body.key_patterns, body.slots, force=body.force),
+        service.Selection(
+            RestoreMode(body.mode), body.key_patterns, body.slots, force=body.force, verify_files=body.verify_files
+        ),
         editor.username,
         identities=body.identities,
     )

@@ -1,4 +1,4 @@
-"""Execution of restores and imports: inspect or open the files, delete the current keys if requested, run one transfer on each node
+"""Execution of restores and imports: inspect or check the files, delete the current keys if requested, run a transfer on each node
 with primaries, compare the result with the manifest. A transfer reads all files with slots of its primaries.
 
 The next step is computed from the rows of the transfers and from what agents report about them. Once keys have been deleted or
@@ -109,9 +109,12 @@ class RestoreBdb:
             return await inspections.conclude(leased, current)
 
     async def _check_files(self, action: Action, context: RestoreContext) -> Outcome | None:
-        """Let each node that will read the files open them. Returns None if all can."""
+        """Let each node that will read the files check them. Returns None if all can be read."""
+        is_complete = RestoreParameters.parse(action).verifies_files
         poll = await self._poller.poll(
-            context.checks, context.nodes, lambda each: restore_checks.message(context, each)
+            context.checks,
+            context.nodes,
+            lambda each: restore_checks.message(context, each, is_complete=is_complete),
         )
         async with leased_transaction(self._store, action) as leased:
             current = await _load(leased, action) if leased is not None else None
@@ -247,7 +250,8 @@ def _message(context: RestoreContext, transfer: Transfer) -> RestoreMessage | No
 def _progress(context: RestoreContext, plan: RestorePlan) -> float:
     done = sum(len(each.shard_uids) for each in context.writes if each.status == TransferStatus.SUCCEEDED)
     total = max(1, len(context.primaries)) * max(1, len(context.row.sources))
-    return min(99.0, 5 + 94 * done / total)
+    before = restore_checks.SHARE if any(each.bytes for each in context.checks) else 5.0
+    return min(99.0, before + (99 - before) * done / total)
 
 
 def _steps(context: RestoreContext, source: int) -> list[dict[str, Any]]:

@@ -46,6 +46,11 @@ class RestoreRequest(DataRequest):
         description="Restore although the keys need more memory than the database has. Only if its eviction policy "
         "is one of `allkeys-…`.",
     )
+    verify_files: bool = Field(
+        default=True,
+        description="With `replace`, read all files completely and compare their checksums before keys are deleted, so that a "
+        "damaged file costs no keys. Otherwise, only the beginning of each file is read first.",
+    )
 
 
 class StartedRestore(BaseModel):

@@ -39,6 +39,8 @@ class Selection:
     """In the format of `slots.render`; empty: all."""
     force: bool = False
     """Whether the keys may be larger than the memory limit, if the database evicts keys."""
+    verify_files: bool = True
+    """Whether the files are read completely before keys are deleted."""
 
 
 async def request_restore(
@@ -65,7 +67,8 @@ async def request_restore(
     if not selection.key_patterns:  # how many keys match is only known at the end
         check_memory(bdb, manifest.raw_bytes * keys // max(1, manifest.keys), force=selection.force)
     files = [
-        {"path": f"{backup.path}/{each.name}", "sha256": each.sha256, "slots": each.slots} for each in manifest.files
+        {"path": f"{backup.path}/{each.name}", "sha256": each.sha256, "slots": each.slots, "bytes": each.bytes}
+        for each in manifest.files
     ]
     return await queue_restore(
         session,
@@ -185,7 +188,7 @@ async def queue_restore(
         description=f"{verb} database {bdb.name}",
         originator=originator,
         deadline=DEADLINE,
-        params=RestoreParameters(cancellable=True, restore_uid=row.uid),
+        params=RestoreParameters(cancellable=True, restore_uid=row.uid, verifies_files=selection.verify_files),
     )
     row.action_uid = bdb.action_uid = action.uid
     bdb.status, bdb.status_detail = BdbStatus.IMPORT_PENDING, ""

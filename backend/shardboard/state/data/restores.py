@@ -33,7 +33,7 @@ class Restore(Base):
     source: Mapped[str]
     """Description of the source without secrets."""
     sources: Mapped[list[dict[str, Any]]] = mapped_column(EncryptedJson("restores.sources"))
-    """`[{"location_uid": int or None, "location": {…} or None, "files": [{"path", "sha256", "slots"}],
+    """`[{"location_uid": int or None, "location": {…} or None, "files": [{"path", "sha256", "slots", "bytes"}],
     "identities": [private keys]}]`, for imports also `name`, a description. Read in this order."""
     mode: Mapped[str]
     """A `RestoreMode`."""

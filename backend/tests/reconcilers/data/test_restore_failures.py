@@ -119,6 +119,27 @@ async def test_a_restore_without_a_primary_fails_before_it_changes_keys(
     assert flushed(agents) == []
 
 
+async def test_a_promoted_replica_has_its_files_checked_before_keys_are_deleted(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
+) -> None:
+    del agents.transfer_results["check_files"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        await wait_until(lambda: len(started(agents, "check_files")) == 3)
+        first, *others = started(agents, "check_files")
+        for identity in others:
+            agents.end_transfer(identity, {})
+        await swap_roles(console, 0)
+        agents.end_transfer(first, {})
+        await wait_until(lambda: len(started(agents, "check_files")) == 4)
+        assert flushed(agents) == []
+        agents.end_transfer(started(agents, "check_files")[-1], {})
+        restore = await wait_for_restore(console, uid, "succeeded")
+    again: Any = agents.started_transfers[started(agents, "check_files")[-1]][1].transfer
+    assert any("/0-5460." in path for path in again.paths)
+    assert restore["restored"] == 3 * KEYS
+
+
 async def test_a_restore_that_deleted_keys_waits_for_a_promoted_replica(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,41 @@ async def test_no_keys_are_deleted_if_a_node_cannot_read_the_files(
     assert requests(agents) == []
 
 
+@pytest.mark.parametrize("is_complete", [True, False])
+async def test_files_are_read_completely_before_keys_are_deleted(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int, is_complete: bool
+) -> None:
+    uid = await start_restore(client, 1, backup_uid, verify_files=is_complete)
+    async with running(console):
+        await wait_for_restore(console, uid, "succeeded")
+    checks = [agents.started_transfers[each][1].transfer for each in started(agents, "check_files")]
+    assert len({path for each in checks for path in each.paths}) == 3
+    for each in checks:
+        assert each.sha256 == (dict.fromkeys(each.paths, "a" * 64) if is_complete else {})
+
+
+async def test_a_damaged_file_costs_no_keys(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
+) -> None:
+    del agents.transfer_results["check_files"]
+    uid = await start_restore(client, 1, backup_uid)
+    async with running(console):
+        await wait_until(lambda: len(started(agents, "check_files")) == 3)
+        [first, *others] = started(agents, "check_files")
+        agents.set_transfer_progress(others[0], bytes=150)
+        await wait_until(lambda: _progress_is(client, uid, 15.0))
+        agents.end_transfer(first, error="The checksum differs.", error_code="file-corrupted")
+        restore = await wait_for_restore(console, uid, "failed")
+    assert "cannot read the files. The checksum differs." in restore["detail"]
+    assert flushed(agents) == []
+    assert len(started(agents, "check_files")) == 3, "a damaged file is not read again"
+
+
+async def _progress_is(client: httpx.AsyncClient, uid: int, progress: float) -> bool:
+    found: float = (await client.get(f"/v1/restores/{uid}")).json()["progress"]
+    return found == progress
+
+
 async def test_a_backup_that_is_too_large_is_refused(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, backup_uid: int
 ) -> None:

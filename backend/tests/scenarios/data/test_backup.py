@@ -279,6 +279,23 @@ def test_a_restore_continues_after_a_long_time_without_a_primary(cluster: LocalC
 
 
 @pytest.mark.slow
+def test_a_restore_of_a_damaged_file_keeps_the_previous_data(
+    cluster: LocalCluster, large_database: int, folder: Path
+) -> None:
+    backup = wait_for(cluster, f"/v1/backups/{back_up(cluster, large_database)}")
+    client_of(cluster, large_database).set("later", "value")
+    before = contents(cluster, large_database)
+    file = max((folder / backup["path"]).glob("*.rdb.zst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    result = wait_for(cluster, f"/v1/restores/{restore(cluster, large_database, backup['uid'])}", status="failed")
+    assert "SHA-256 checksum differs" in result["detail"]
+    assert not result["erased"]
+    assert contents(cluster, large_database) == before
+
+
+@pytest.mark.slow
 def test_files_are_inspected_before_an_import(cluster: LocalCluster, large_database: int, folder: Path) -> None:
     backup = wait_for(cluster, f"/v1/backups/{back_up(cluster, large_database)}")
     path = folder / backup["path"]

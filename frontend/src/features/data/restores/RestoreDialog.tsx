@@ -35,73 +35,89 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
   const bdbs = useQuery(keptBdbsQuery).data ?? [];
   const newest = backups.find(({ bdb_uid }) => bdb_uid === target) ?? backups[0];
   const form = useForm<RestoreValues>({
-    backup: backup ?? newest?.uid ?? null,
+    backup: backup ?? null,
     target,
     mode: 'replace',
     patterns: '',
     identities: '',
     slots: '',
     force: false,
+    verify: true,
     confirmation: '',
   });
   const bdb = bdbs.find(({ uid }) => uid === form.values.target);
   const invalidateAfter = useInvalidateAfter(restoresQuery);
-  const chosen = backups.find(({ uid }) => uid === form.values.backup);
+  const values = { ...form.values, backup: form.values.backup ?? newest?.uid ?? null };
+  const chosen = backups.find(({ uid }) => uid === values.backup);
   return (
     <FormDialog
       title="Restore a backup"
       action={form.values.mode === 'replace' ? 'Erase and restore' : 'Restore'}
       severe={form.values.mode === 'replace'}
       size="lg"
-      request={bdb && restoreRequest(form.values, bdb.name)}
+      request={bdb && restoreRequest(values, bdb.name)}
       onSubmit={(request) => invalidateAfter(startRestore(form.values.target, request))}
       onClose={onClose}
     >
-      <BackupField form={form} backups={backups} />
-      {chosen?.is_encrypted && (
-        <PemField
-          label="Private key"
-          description="This backup is encrypted. If empty, the private keys of the locations are used."
-          {...form.value('identities')}
-        />
-      )}
-      <NativeSelect
-        label="Into database"
-        description="Its number of shards and its memory type can differ from those of the backup."
-        value={String(form.values.target)}
-        onChange={(event) =>
-          form.set({ target: Number(event.currentTarget.value), force: false, confirmation: '' })
-        }
-        data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
-      />
-      <ModeField form={form} />
-      <Textarea
-        label="Key patterns"
-        description="One glob pattern per line, such as user:*. If empty, all keys are restored."
-        autosize
-        minRows={2}
-        maxRows={6}
-        spellCheck={false}
-        {...form.text('patterns')}
-      />
-      <TextInput
-        label="Hash slots"
-        description="Ranges, such as 0-5460,6000. If empty, the keys of all slots are restored."
-        spellCheck={false}
-        error={slotsError(form.values.slots)}
-        {...form.text('slots')}
-      />
-      {isEvicting(bdb?.eviction_policy) && (
-        <Checkbox
-          label="Restore even if the keys do not fit into memory"
-          description="The database then evicts keys."
-          {...form.check('force')}
-        />
-      )}
-      {chosen && bdb && needsConfirmation(form.values) && (
+      {(fieldError) => (
         <>
-          <span>{eraseWarning(chosen, bdb.name, form.values)}</span>
-          <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
+          <BackupField form={form} backups={backups} chosen={values.backup} />
+          {chosen?.is_encrypted && (
+            <PemField
+              label="Private key"
+              description="This backup is encrypted. If empty, the private keys of the locations are used. The key is deleted when the restore ends."
+              error={fieldError('identities')}
+              {...form.value('identities')}
+            />
+          )}
+          <NativeSelect
+            label="Into database"
+            description="Its number of shards and its memory type can differ from those of the backup."
+            value={String(form.values.target)}
+            onChange={(event) =>
+              form.set({
+                target: Number(event.currentTarget.value),
+                force: false,
+                confirmation: '',
+              })
+            }
+            data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
+          />
+          <ModeField form={form} />
+          <Textarea
+            label="Key patterns"
+            description="One glob pattern per line, such as user:*. If empty, all keys are restored."
+            autosize
+            minRows={2}
+            maxRows={6}
+            spellCheck={false}
+            {...form.text('patterns')}
+          />
+          <TextInput
+            label="Hash slots"
+            description="Ranges, such as 0-5460,6000. If empty, the keys of all slots are restored."
+            spellCheck={false}
+            error={slotsError(form.values.slots)}
+            {...form.text('slots')}
+          />
+          {isEvicting(bdb?.eviction_policy) && (
+            <Checkbox
+              label="Restore even if the keys do not fit into memory"
+              description="The database then evicts keys."
+              {...form.check('force')}
+            />
+          )}
+          {chosen && bdb && needsConfirmation(form.values) && (
+            <>
+              <Checkbox
+                label="Read all files completely before keys are deleted"
+                description={`A damaged file then costs no keys. The nodes read ${format('bytes', chosen.bytes)} twice.`}
+                {...form.check('verify')}
+              />
+              <span>{eraseWarning(chosen, bdb.name, form.values)}</span>
+              <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
+            </>
+          )}
         </>
       )}
     </FormDialog>
@@ -112,14 +128,18 @@ interface FieldProps {
   form: Form<RestoreValues>;
 }
 
-function BackupField({ form, backups }: FieldProps & { backups: readonly Backup[] }) {
+function BackupField({
+  form,
+  backups,
+  chosen,
+}: FieldProps & { backups: readonly Backup[]; chosen: number | null }) {
   const zone = useZone();
   const label = ({ bdb_name, created_at, keys, bytes }: Backup) =>
     `${bdb_name}, ${formatDateTime(Date.parse(created_at), zone)} (${format('count', keys)} keys, ${format('bytes', bytes)})`;
   return (
     <NativeSelect
       label="Backup"
-      value={String(form.values.backup ?? '')}
+      value={String(chosen ?? '')}
       onChange={(event) => form.set({ backup: Number(event.currentTarget.value) })}
       data={backups.map((backup) => ({ value: String(backup.uid), label: label(backup) }))}
     />

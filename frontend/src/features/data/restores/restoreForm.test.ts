@@ -9,6 +9,7 @@ const VALUES: RestoreValues = {
   identities: '',
   slots: '',
   force: false,
+  verify: true,
   confirmation: '',
 };
 
@@ -49,6 +50,13 @@ describe('the request for a restore', () => {
       backup_uid: 3,
       mode: 'replace',
     });
+  });
+
+  it('can skip the check of the files if keys are deleted', () => {
+    const unchecked = { ...VALUES, verify: false };
+    expect(restoreRequest(unchecked, 'demo')).not.toHaveProperty('verify_files');
+    const replace: RestoreValues = { ...unchecked, mode: 'replace', confirmation: 'demo' };
+    expect(restoreRequest(replace, 'demo')).toMatchObject({ verify_files: false });
   });
 
   it('can exceed the memory limit', () => {

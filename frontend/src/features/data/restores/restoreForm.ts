@@ -2,6 +2,7 @@
 import type { Restore, RestoreRequest } from '@/api/types';
 
 export interface RestoreValues {
+  /** Null: the newest backup, when the list is loaded. */
   backup: number | null;
   /** Uid of the database that receives the keys. */
   target: number;
@@ -14,6 +15,8 @@ export interface RestoreValues {
   slots: string;
   /** Whether the database may evict keys because they do not fit into its memory. */
   force: boolean;
+  /** Whether the files are read completely before keys are deleted. */
+  verify: boolean;
   /** Name of the target, entered to confirm that its keys are deleted. */
   confirmation: string;
 }
@@ -66,5 +69,6 @@ export function restoreRequest(
     ...(patterns.length && { key_patterns: patterns }),
     ...(slots && { slots }),
     ...(values.force && { force: true }),
+    ...(needsConfirmation(values) && !values.verify && { verify_files: false }),
   };
 }
