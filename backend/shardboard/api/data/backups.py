@@ -19,6 +19,7 @@ from shardboard.services.data import backup_retries, locations
 from shardboard.services.data import backups as service
 from shardboard.state.cluster import actions
 from shardboard.state.data import backups, transfers
+from shardboard.state.data import locations as location_rows
 from shardboard.state.data.backups import Backup
 
 router = ApiRouter(prefix="/v1", tags=["backups"])
@@ -104,9 +105,11 @@ async def render_backups(session: ReadSession, rows: Sequence[Backup]) -> list[d
     transfers_by_backup: dict[int, list[Any]] = {row.uid: [] for row in rows}
     for transfer in await transfers.list_for_backups(session, list(transfers_by_backup)):
         transfers_by_backup[transfer.backup_uid or 0].append(transfer)
+    keys = await location_rows.stored_keys(session) if any(row.recipients for row in rows) else set()
     rendered = []
     for row in rows:
         action = await actions.by_uid(session, row.action_uid) if row.finished_at is None else None
         progress = 100.0 if row.finished_at is not None else action.progress if action is not None else 0.0
-        rendered.append(schema.render(row, transfers_by_backup[row.uid], progress))
+        is_decryptable = not row.recipients or not keys.isdisjoint(row.recipients)
+        rendered.append(schema.render(row, transfers_by_backup[row.uid], progress, is_decryptable=is_decryptable))
     return rendered

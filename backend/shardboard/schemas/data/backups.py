@@ -90,6 +90,9 @@ class Backup(BaseModel):
     retry_at: str | None = Field(description="When a failed scheduled backup is retried automatically; otherwise null.")
     is_encrypted: bool
     recipients: list[str] = Field(description="Public keys for which its files are encrypted.")
+    is_decryptable: bool = Field(
+        description="Whether it is not encrypted, or the console stores one of its private keys. Other backups are not verified."
+    )
     action_uid: str
     originator: str
     kept_because: str = Field(
@@ -183,7 +186,9 @@ class BackupRow(Protocol):
     def delete_error(self) -> str: ...
 
 
-def render(row: BackupRow, transfers: Sequence[TransferRow], progress: float) -> dict[str, Any]:
+def render(
+    row: BackupRow, transfers: Sequence[TransferRow], progress: float, *, is_decryptable: bool
+) -> dict[str, Any]:
     """Render a backup with its transfers, oldest first. `progress` is that of its action."""
     attempts = {each.pair: each for each in transfers if each.kind == TransferKind.SNAPSHOT}
     estimates = row.estimated_bytes or {}
@@ -216,6 +221,7 @@ def render(row: BackupRow, transfers: Sequence[TransferRow], progress: float) ->
         "retry_at": iso(row.retry_at) if row.retry_at else None,
         "is_encrypted": bool(row.recipients),
         "recipients": list(row.recipients),
+        "is_decryptable": is_decryptable,
         "action_uid": row.action_uid,
         "originator": row.originator,
         "kept_because": row.kept_because,

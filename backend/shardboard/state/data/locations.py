@@ -8,6 +8,7 @@ from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.kit import age_keys
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedJson
 
@@ -39,6 +40,11 @@ async def all_identities(session: AsyncSession) -> list[str]:
     """Return the private keys of all locations."""
     stored = (await session.execute(select(BackupLocation.identities).order_by(BackupLocation.uid))).scalars()
     return list(dict.fromkeys(identity for identities in stored for identity in identities or ()))
+
+
+async def stored_keys(session: AsyncSession) -> set[str]:
+    """Return the public keys whose private keys are stored."""
+    return {age_keys.recipient_of(each) for each in await all_identities(session)}
 
 
 async def by_uid(session: AsyncSession, uid: int) -> BackupLocation | None:

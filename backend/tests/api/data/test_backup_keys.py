@@ -133,7 +133,9 @@ async def test_verifications_require_a_stored_private_key(client: httpx.AsyncCli
     path = f"/v1/backups/{encrypted_backup}/actions/verify"
     reply = await client.post(path)
     assert (reply.status_code, reply.json()["error_code"]) == (406, "missing_backup_key")
+    assert [each["is_decryptable"] for each in (await client.get("/v1/backups")).json()] == [False]
     await create(client, identities=IDENTITY)
+    assert [each["is_decryptable"] for each in (await client.get("/v1/backups")).json()] == [True]
     assert (await client.post(path)).status_code == 200
 
 

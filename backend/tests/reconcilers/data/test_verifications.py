@@ -18,6 +18,7 @@ from shardboard.console import Console
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.errors import Conflict
+from shardboard.kit import age_keys
 from shardboard.reconcilers.data.scheduled_verifications import ScheduledVerificationLoop
 from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
 from shardboard.reconcilers.data.verifications import VerifyBackup
@@ -32,6 +33,7 @@ from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data import backups
 from shardboard.state.data.backups import Backup
+from shardboard.state.data.locations import BackupLocation
 from shardboard.state.data.restores import Restore
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -269,13 +271,16 @@ async def test_a_backup_is_verified_once_at_a_time(console: Console, backup_uid:
         await request(console, backup_uid)
 
 
+async def schedule_verifications(console: Console, bdb_uid: int) -> None:
+    schedule = {"cron": "0 2 * * *", "time_zone": "UTC", "window_minutes": 60, "verify": True}
+    location = stored_backups.LOCATION
+    await stored_backups.configure(console, bdb_uid, backup=True, backup_schedule=schedule, backup_location=location)
+
+
 async def test_new_scheduled_backups_are_verified_one_after_the_other(console: Console, bdb_uid: int) -> None:
     other_uid = await create_active_database(console, "other")
     for uid in (bdb_uid, other_uid):
-        schedule = {"cron": "0 2 * * *", "time_zone": "UTC", "window_minutes": 60, "verify": True}
-        await stored_backups.configure(
-            console, uid, backup=True, backup_schedule=schedule, backup_location=stored_backups.LOCATION
-        )
+        await schedule_verifications(console, uid)
     old = await stored_backups.add_backup(console, bdb_uid, NOW)
     newest = await stored_backups.add_backup(console, bdb_uid, NOW.replace(hour=13))
     other = await stored_backups.add_backup(console, other_uid, NOW.replace(hour=14))
@@ -292,3 +297,24 @@ async def test_new_scheduled_backups_are_verified_one_after_the_other(console: C
                 each.status, each.finished_at = "cancelled", datetime.now(UTC)
     assert verified == [newest, other]
     assert old not in verified
+
+
+async def test_scheduled_backups_are_verified_only_if_the_console_has_a_private_key(
+    console: Console, bdb_uid: int
+) -> None:
+    identity = age_keys.generate_identity()
+    await schedule_verifications(console, bdb_uid)
+    uid = await stored_backups.add_backup(console, bdb_uid, NOW, recipients=[age_keys.recipient_of(identity)])
+    location_uid = await stored_backups.add_location(console)
+    loop = ScheduledVerificationLoop(console.store, console.bus)
+
+    async def verified() -> list[int]:
+        await loop.sweep()
+        async with console.store.read() as session:
+            return [each.object_uid for each in await actions.list_for_object(session, "backup")]
+
+    assert await verified() == []
+    assert (await get_backup(console, uid)).verified is None
+    async with console.store.begin() as session:
+        (await session.get_one(BackupLocation, location_uid)).identities = [identity]
+    assert await verified() == [uid]

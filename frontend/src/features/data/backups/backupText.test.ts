@@ -91,21 +91,22 @@ it('the trigger of an export is the call, not the user', () => {
 });
 
 describe('the verification', () => {
+  const BACKUP = { status: 'succeeded', is_decryptable: true } as const;
   const verified = { at: '2026-01-01T00:00:00Z', ok: true, detail: '', seconds: 41, keys: 2100 };
 
   it('is null for backups that have not been tested', () => {
-    expect(verification({ verified: null })).toBeNull();
+    expect(verification({ ...BACKUP, verified: null })).toBeNull();
   });
 
   it('names keys and duration of the test', () => {
-    expect(plain(verification({ verified })?.title ?? '')).toBe(
+    expect(plain(verification({ ...BACKUP, verified })?.title ?? '')).toBe(
       'Restored 2,100 keys into a test database in 41 s.',
     );
   });
 
   it('shows the reason of a failed test', () => {
     const failed = { ...verified, ok: false, detail: 'Slot 7 differs' };
-    expect(verification({ verified: failed })).toEqual({
+    expect(verification({ ...BACKUP, verified: failed })).toEqual({
       tone: 'broken',
       text: 'Failed',
       title: 'Slot 7 differs',

@@ -1,6 +1,7 @@
 /** Dialogs to add, edit, test and delete a storage location. */
 import { Button, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { backupsQuery } from '@/api/data/backups';
 import {
   changeLocation,
   createLocation,
@@ -41,7 +42,7 @@ export function AddLocation({ onClose }: CloseProps) {
   const [name, setName] = useState('');
   const [values, setValues] = useState(EMPTY_LOCATION);
   const [encryption, setEncryption] = useState(NO_ENCRYPTION);
-  const invalidateAfter = useInvalidateAfter(locationsQuery);
+  const invalidateAfter = useInvalidateAfter(locationsQuery, backupsQuery);
   return (
     <FormDialog
       title="Add location"
@@ -78,7 +79,7 @@ export function EditLocation({ location, onClose }: LocationProps) {
   const [name, setName] = useState(location.name);
   const [values, setValues] = useState(() => locationValues(location));
   const [encryption, setEncryption] = useState(() => encryptionValues(location));
-  const invalidateAfter = useInvalidateAfter(locationsQuery);
+  const invalidateAfter = useInvalidateAfter(locationsQuery, backupsQuery);
   const isKept = keepsSecrets(values, location);
   return (
     <FormDialog
