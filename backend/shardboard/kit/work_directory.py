@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 
@@ -16,8 +16,11 @@ def work_directory(parent: Path, prefix: str) -> Iterator[Path]:
         with _locked(leftover) as is_mine:
             if is_mine:
                 shutil.rmtree(leftover, ignore_errors=True)
-    directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    with _locked(directory):
+    with ExitStack() as locks:
+        directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        # A process that starts in the same moment can delete the directory before it is locked.
+        while not (locks.enter_context(_locked(directory)) and directory.is_dir()):
+            directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         try:
             yield directory
         finally:
