@@ -144,8 +144,7 @@ async def _end_outage(session: AsyncSession, node_uid: int, restarted: bool | No
     outage = await events.open_span(session, "node_failed", node_uid=node_uid)
     duration = ""
     if outage is not None:
-        outage.ended_at = now
-        outage.details = {**outage.details, "open": False, "restarted": restarted}
+        outage.end(now, restarted=restarted)
         duration = f" after {(now - outage.time).total_seconds():.0f} s"
     record(session, "node_up", f"Node {node_uid} returned{duration}.", source="node", node_uid=node_uid)
 

@@ -10,7 +10,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import LOOP_FAILED
@@ -140,8 +139,7 @@ class LoopSupervisor:
                 severity = "ERROR" if name in vital_names else "WARNING"
                 events.record(session, LOOP_FAILED, message, source="cluster", severity=severity, details=details)
             for span in spans.values():
-                span.ended_at = datetime.now(UTC)
-                span.details = {**span.details, "open": False}
+                span.end()
 
 
 async def _first(tasks: list[asyncio.Task[None]]) -> None:

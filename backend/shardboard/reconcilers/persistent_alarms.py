@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -45,5 +44,4 @@ class PersistentAlarms(Generic[Key]):
         async with self._store.begin() as session:
             for key, span in (await self.open(session)).items():
                 if key in expired:
-                    span.ended_at = datetime.now(UTC)
-                    span.details = {**span.details, "open": False}
+                    span.end()

@@ -354,8 +354,7 @@ class AlarmCollector:
                 )
             for key in ended:
                 if (span := spans.get(key)) is not None:
-                    span.ended_at = datetime.now(UTC)
-                    span.details = {**span.details, "open": False}
+                    span.end()
 
 
 def _record_errors(

@@ -78,8 +78,7 @@ class ResyncCollector:
         async with self._store.begin() as session:
             for event in await self._orphaned(session):
                 if event.uid in overdue:
-                    event.ended_at = datetime.now(UTC)
-                    event.details = {**event.details, "open": False, "outcome": "unknown"}
+                    event.end(outcome="unknown")
 
     async def _orphaned(self, session: AsyncSession) -> list[Event]:
         """Return open spans that this console does not follow, of replicas that are not behind."""

@@ -1,7 +1,5 @@
 """Actions on complete nodes: moves, and what is written about the node at their end."""
 
-from datetime import UTC, datetime
-
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.move_parameters import NodeParameters
@@ -83,8 +81,7 @@ class RemoveNode(MoveShards):
         for type_ in ("node_failed", events.UNKNOWN_SHARDS):
             span = await events.open_span(session, type_, node_uid=uid)
             if span is not None:
-                span.ended_at = datetime.now(UTC)
-                span.details = {**span.details, "open": False}
+                span.end()
         if node is not None:
             await agent_certificates.revoke(session, uid)
             count = replace_cas(await bdbs.list_all(session), node.addr)

@@ -92,7 +92,7 @@ class StoreMismatches:
         if deleted:
             async with self._store.begin() as session:
                 for span in await _alarms_of_deleted(session):
-                    _close(span)
+                    span.end()
         for database in databases:
             try:
                 found = await examine(self._agents, database, reports, self._round)
@@ -283,7 +283,7 @@ async def record_mismatch(session: AsyncSession, bdb: Bdb, found: StoreMismatch)
     repair = plan_repair(rows, found, bdb.copies)
     if not repair.is_needed and not found.unresolved:
         if span is not None:
-            _close(span)
+            span.end()
         return
     message = f"Database {bdb.name} differed from the store. {describe(rows, found)} Repair the database."
     details = {
@@ -305,7 +305,3 @@ async def _alarms_of_deleted(session: AsyncSession) -> list[Event]:
     spans = await events.list_open_spans(session, STORE_MISMATCH)
     present = {bdb.uid for bdb in await bdbs.list_all(session)} if spans else set()
     return [span for span in spans if span.bdb_uid not in present]
-
-
-def _close(span: Event) -> None:
-    span.ended_at, span.details = datetime.now(UTC), {**span.details, "open": False}

@@ -179,8 +179,7 @@ async def save_unknown(session: AsyncSession, node: Node, found: Unknown) -> Non
     span = await events.open_span(session, UNKNOWN_SHARDS, node_uid=node.uid)
     if not found.shards:
         if span is not None:
-            span.ended_at = datetime.now(UTC)
-            span.details = {**span.details, "open": False}
+            span.end()
         return
     databases = sorted({each.bdb_uid for each in found.shards})
     listed = ", ".join(str(uid) for uid in databases)

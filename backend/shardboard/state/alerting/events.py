@@ -71,6 +71,11 @@ class Event(Base):
         self.is_open = bool(details.get("open"))
         return details
 
+    def end(self, at: datetime | None = None, **details: Any) -> None:
+        """End an open period, such as that of an alarm, and add to its details."""
+        self.ended_at = at or datetime.now(UTC)
+        self.details = {**self.details, **details, "open": False}
+
 
 _OPEN = and_(Event.is_open.is_(True), Event.ended_at.is_(None))
 
@@ -206,7 +211,7 @@ async def end_console_alarm(session: AsyncSession, console_id: str) -> None:
     """End the alarm about a lost console, which is back or was removed from the list."""
     for alarm in await list_open_spans(session, CONSOLE_LOST):
         if alarm.details["console"] == console_id:
-            _end(alarm)
+            alarm.end()
 
 
 async def raise_console_backup_alarm(session: AsyncSession, message: str) -> None:
@@ -218,12 +223,7 @@ async def raise_console_backup_alarm(session: AsyncSession, message: str) -> Non
 async def end_console_backup_alarm(session: AsyncSession) -> None:
     """End the alarm about backups of the console after a success, or when they are no longer scheduled."""
     for alarm in await list_open_spans(session, CONSOLE_BACKUP):
-        _end(alarm)
-
-
-def _end(alarm: Event) -> None:
-    alarm.ended_at = datetime.now(UTC)
-    alarm.details = {**alarm.details, "open": False}
+        alarm.end()
 
 
 async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:
