@@ -122,6 +122,7 @@ def run_restore_console(arguments: argparse.Namespace) -> int:
             arguments.file,
             arguments.passphrase_file,
             arguments.identity_file,
+            location_file=arguments.location_file,
             replace=arguments.replace,
             only_check=arguments.check,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import shardboard.state  # noqa: F401 - registers the tables
 from shardboard.app import locked_state_dir
+from shardboard.cli import location_files
 from shardboard.cli.progress import print_progress
 from shardboard.cli.store import SHELL, opened
 from shardboard.domain.text import plural
@@ -73,23 +74,28 @@ def restore_console(
     passphrase_file: Path | None,
     identity_file: Path | None,
     *,
+    location_file: Path | None = None,
     replace: bool = False,
     only_check: bool = False,
 ) -> str:
-    """Restore a backup while the console is stopped, or only check it. Return a message."""
+    """Restore a backup while the console is stopped, or only check it. Return a message.
+
+    With a location file (`location_files.fetch`), `file` is a path in this location.
+    """
     settings = Settings()
     directory = settings.state_dir
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if only_check:
             with work_directory(directory, WORK) as work:
-                return f"{file} is complete. {_describe(_read(file, work, settings, passphrase_file, identity_file))}"
+                unpacked = _read(file, location_file, work, settings, passphrase_file, identity_file)
+                return f"{file} is complete. {_describe(unpacked)}"
         with locked_state_dir(directory) as console_id:
             present = directory / STORE_FILES[0]
             if settings.database_url is None and present.exists() and not replace:
                 raise CommandError(f"{directory} contains a store. Use --replace, which keeps it under another name")
             with work_directory(directory, WORK) as work:
-                unpacked = _read(file, work, settings, passphrase_file, identity_file)
+                unpacked = _read(file, location_file, work, settings, passphrase_file, identity_file)
                 asyncio.run(_prepare(unpacked, _complete_keys(settings, unpacked)))
                 target = _put(unpacked.store, settings, console_id, present)
     except (CopyError, StoreKeyError, ValueError) as error:
@@ -109,13 +115,22 @@ def _put(store: Path, settings: Settings, console_id: str, present: Path) -> str
 
 
 def _read(
-    file: Path, directory: Path, settings: Settings, passphrase_file: Path | None, identity_file: Path | None
+    file: Path,
+    location_file: Path | None,
+    directory: Path,
+    settings: Settings,
+    passphrase_file: Path | None,
+    identity_file: Path | None,
 ) -> Unpacked:
+    source = file
+    if location_file is not None:
+        source = directory / "backup.age"
+        location_files.fetch(location_file, str(file), source)
     identities = _identities(identity_file)
     if not is_key_file_missing(settings):
         identities += store_keys(settings).identities
     try:
-        return console_backup_file.read(file, directory, identities, _passphrase(passphrase_file))
+        return console_backup_file.read(source, directory, identities, _passphrase(passphrase_file))
     except WrongKey as error:
         raise CommandError(
             f"{file} {error} Use --passphrase-file or --identity-file, or provide the store key as for the console."

@@ -150,7 +150,15 @@ def build_parser() -> argparse.ArgumentParser:
     restore = subparsers.add_parser(
         "restore-console", help="restore a backup of the console (on its machine, while it is stopped)"
     )
-    restore.add_argument("file", type=Path, metavar="FILE", help="backup")
+    restore.add_argument(
+        "file", type=Path, metavar="FILE", help="backup; with --location-file, its path in the location"
+    )
+    restore.add_argument(
+        "--location-file",
+        type=Path,
+        metavar="FILE",
+        help="JSON file with the settings of a storage location, as in the REST API",
+    )
     restore.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the passphrase of the backup")
     restore.add_argument("--identity-file", type=Path, metavar="FILE", help="file with an age private key")
     restore.add_argument("--check", action="store_true", help="only check the backup; the console can run")

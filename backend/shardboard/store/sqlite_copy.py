@@ -40,6 +40,15 @@ def check(file: Path) -> None:
         raise CopyError(f"The copy of the store is damaged: {problems[0]}.")
 
 
+def count_rows(file: Path) -> tuple[int, int]:
+    """Return the number of tables of a SQLite database, and of their rows."""
+    with closing(sqlite3.connect(file)) as connection:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        names = [name.replace('"', '""') for (name,) in connection.execute(query)]
+        counts = [connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names]  # noqa: S608
+    return len(counts), sum(counts)
+
+
 def _vacuum(source: Path, file: Path) -> None:
     """Copy a SQLite store. Contents of deleted rows are left out, and consoles can write to the store at the same time."""
     try:

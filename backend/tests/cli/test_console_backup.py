@@ -1,6 +1,7 @@
 """Tests of `shardboard backup-console` and `shardboard restore-console` on SQLite."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -163,6 +164,20 @@ def test_store_key_is_required_without_a_passphrase(machine: Machine, other: Mac
     shutil.copyfile(machine.key_file, other.key_file)
     other.run("restore-console", file)
     assert other.users() == [USER]
+
+
+def test_a_backup_is_restored_from_a_location(
+    machine: Machine, other: Machine, tmp_path: Path, passphrase: Path
+) -> None:
+    (tmp_path / "mounted").mkdir()
+    machine.run("backup-console", tmp_path / "mounted" / "console.age", "--passphrase-file", passphrase)
+    location = tmp_path / "location.json"
+    location.write_text(json.dumps({"type": "mount_point", "path": str(tmp_path / "mounted")}))
+    options = ["--location-file", location, "--passphrase-file", passphrase]
+    assert "console.age is complete" in other.run("restore-console", "console.age", *options, "--check")
+    other.run("restore-console", "console.age", *options)
+    assert other.users() == [USER]
+    assert {path.name for path in other.directory.iterdir()} == {"console.db", "store.key", "instance"}
 
 
 def test_public_key_encrypts(machine: Machine, other: Machine, file: Path, tmp_path: Path) -> None:

@@ -2554,6 +2554,51 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/console_backups/{uid}/actions/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Verify backup of console
+         * @description Read a backup of the console completely, decrypt it, and check its store (extension). `verified` contains the result.
+         *
+         *     It is decrypted with the store key, and with the private keys of all locations. Required role: `admin`.
+         */
+        post: operations["verify_console_backup_v1_console_backups__uid__actions_verify_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/console_backups/{uid}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download backup of console
+         * @description Return the encrypted file of a backup of the console, for `shardboard restore-console` (extension).
+         *
+         *     Size and checksum are compared with those of the backup. If they differ, the connection is closed before the last part.
+         *     Required role: `admin`.
+         */
+        get: operations["download_console_backup_v1_console_backups__uid__content_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/consoles": {
         parameters: {
             query?: never;
@@ -5398,6 +5443,11 @@ export interface components {
             files: components["schemas"]["BackupFile"][];
             /** Finished At */
             finished_at: string | null;
+            /**
+             * Is Decryptable
+             * @description Whether it is not encrypted, or the console stores one of its private keys. Other backups are not verified.
+             */
+            is_decryptable: boolean;
             /** Is Encrypted */
             is_encrypted: boolean;
             /**
@@ -7117,6 +7167,8 @@ export interface components {
             has_store_key: boolean;
             /** Is Scheduled */
             is_scheduled: boolean;
+            /** Is Verifying */
+            is_verifying: boolean;
             /**
              * Location Name
              * @description Empty if the location was deleted.
@@ -7136,6 +7188,8 @@ export interface components {
             status: components["schemas"]["ConsoleBackupStatus"];
             /** Uid */
             uid: number;
+            /** @description Result of the last verification; null: never verified. */
+            verified: components["schemas"]["ConsoleVerification"] | null;
         };
         /** ConsoleBackupSchedule */
         ConsoleBackupSchedule: {
@@ -7254,6 +7308,18 @@ export interface components {
          * @enum {string}
          */
         ConsoleStatus: "running" | "stopped" | "lost";
+        /** ConsoleVerification */
+        ConsoleVerification: {
+            /** At */
+            at: string;
+            /**
+             * Detail
+             * @description What the backup contains, or why it cannot be restored.
+             */
+            detail: string;
+            /** Ok */
+            ok: boolean;
+        };
         /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterName"];
@@ -26579,6 +26645,218 @@ export interface operations {
                     "application/json": {
                         [key: string]: unknown;
                     };
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verify_console_backup_v1_console_backups__uid__actions_verify_post: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleBackup"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    download_console_backup_v1_console_backups__uid__content_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */

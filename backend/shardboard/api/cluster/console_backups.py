@@ -3,13 +3,15 @@
 from typing import Annotated, Any
 
 from fastapi import Depends, Path
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.http.api_router import ApiRouter
-from shardboard.api.http.dependencies import Admin, ReadSession, WriteSession
+from shardboard.api.http.dependencies import Admin, ConsoleDep, ReadSession, WriteSession
+from shardboard.api.http.downloads import FILE, attachment_headers, binary_content
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lists import ListQuery, list_query_of
+from shardboard.net.streamed_response import StreamedResponse
 from shardboard.schemas.cluster import console_backups as schema
 from shardboard.services.cluster import console_backups as service
 from shardboard.state.cluster import console_backups
@@ -72,6 +74,45 @@ async def delete_console_backup_schedule(admin: Admin, session: WriteSession) ->
 async def get_console_backup(_admin: Admin, session: ReadSession, uid: BackupUid) -> JSONResponse:
     """Return a backup of the console (extension). Required role: `admin`."""
     return await _reply(session, await service.get(session, uid))
+
+
+@router.get(
+    "/{uid}/content",
+    summary="Download backup of console",
+    response_class=StreamingResponse,
+    responses={**error_responses(404, 409, 503), **binary_content(FILE)},
+)
+async def download_console_backup(admin: Admin, console: ConsoleDep, uid: BackupUid) -> Response:
+    """Return the encrypted file of a backup of the console, for `shardboard restore-console` (extension).
+
+    Size and checksum are compared with those of the backup. If they differ, the connection is closed before the last part.
+    Required role: `admin`.
+    """
+    async with console.store.read() as session:
+        request = await service.download(session, uid)
+    parts = await console.location_files.open(request)
+    try:
+        async with console.store.begin() as session:
+            await service.record_download(session, uid, admin)
+    except BaseException:
+        await parts.aclose()
+        raise
+    name = request.path.rpartition("/")[2]
+    return StreamedResponse(parts, media_type=FILE, headers=attachment_headers(name, request.bytes))
+
+
+@router.post(
+    "/{uid}/actions/verify",
+    summary="Verify backup of console",
+    response_model=schema.ConsoleBackup,
+    responses=error_responses(404, 409),
+)
+async def verify_console_backup(_admin: Admin, session: WriteSession, uid: BackupUid) -> JSONResponse:
+    """Read a backup of the console completely, decrypt it, and check its store (extension). `verified` contains the result.
+
+    It is decrypted with the store key, and with the private keys of all locations. Required role: `admin`.
+    """
+    return await _reply(session, await service.request_verification(session, uid))
 
 
 @router.delete("/{uid}", responses=error_responses(404, 409))

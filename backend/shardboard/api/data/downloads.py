@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path
 from fastapi.responses import Response, StreamingResponse
@@ -10,6 +10,7 @@ from fastapi.responses import Response, StreamingResponse
 from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.database_scope import BackupEditor
 from shardboard.api.http.dependencies import ConsoleDep
+from shardboard.api.http.downloads import ARCHIVE, FILE, attachment_headers, binary_content
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.console import Console
@@ -21,19 +22,14 @@ from shardboard.services.data.downloads import Download
 
 router = ApiRouter(prefix="/v1/backups/{uid}", tags=["backups"])
 
-FILE, ARCHIVE = "application/octet-stream", "application/x-tar"
 FileName = Annotated[str, Path(max_length=255, description="Name of a file of the backup, or `manifest.json`.")]
-
-
-def _content(media_type: str) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {media_type: {"schema": {"type": "string", "format": "binary"}}}}}
 
 
 @router.get(
     "/files/{name}",
     summary="Download file of backup",
     response_class=StreamingResponse,
-    responses={**error_responses(404, 409, 503), **_content(FILE)},
+    responses={**error_responses(404, 409, 503), **binary_content(FILE)},
 )
 async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: Uid, name: FileName) -> Response:
     """Return a file of a backup as it is stored. `manifest.json` lists the files.
@@ -45,7 +41,9 @@ async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: U
         download = await service.load(session, uid)
     if name == folder_names.MANIFEST:
         await _record(console, uid, name, editor)
-        return Response(download.manifest, media_type="application/json", headers=_headers(f"{download.name}-{name}"))
+        return Response(
+            download.manifest, media_type="application/json", headers=attachment_headers(f"{download.name}-{name}")
+        )
     file = download.find(name)
     parts = await console.location_files.open(download.request(file), file.node_uid)
     try:
@@ -53,7 +51,7 @@ async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: U
     except BaseException:
         await parts.aclose()
         raise
-    headers = _headers(f"{download.name}-{name}", file.bytes)
+    headers = attachment_headers(f"{download.name}-{name}", file.bytes)
     return StreamedResponse(parts, media_type=FILE, headers=headers)
 
 
@@ -61,7 +59,7 @@ async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: U
     "/archive",
     summary="Download backup",
     response_class=StreamingResponse,
-    responses={**error_responses(404, 409, 503), **_content(ARCHIVE)},
+    responses={**error_responses(404, 409, 503), **binary_content(ARCHIVE)},
 )
 async def download_backup(editor: BackupEditor, console: ConsoleDep, uid: Uid) -> Response:
     """Return all files of a backup and its manifest as a tar archive.
@@ -79,7 +77,7 @@ async def download_backup(editor: BackupEditor, console: ConsoleDep, uid: Uid) -
         raise
     sizes = [(f"{download.name}/{file.name}", file.bytes) for file in download.files]
     manifest = (f"{download.name}/{folder_names.MANIFEST}", len(download.manifest))
-    headers = _headers(f"{download.name}.tar", archives.archive_size([manifest, *sizes]))
+    headers = attachment_headers(f"{download.name}.tar", archives.archive_size([manifest, *sizes]))
     return StreamedResponse(_prepend(head, parts), media_type=ARCHIVE, headers=headers)
 
 
@@ -109,8 +107,3 @@ async def _prepend(first: bytes, parts: AsyncGenerator[bytes]) -> AsyncGenerator
 async def _record(console: Console, uid: int, name: str, editor: Principal) -> None:
     async with console.store.begin() as session:
         await service.record(session, uid, name, editor)
-
-
-def _headers(name: str, size: int | None = None) -> dict[str, str]:
-    length = {"Content-Length": str(size)} if size is not None else {}
-    return {"Content-Disposition": f'attachment; filename="{name}"', **length}

@@ -5,7 +5,9 @@ killed or has lost the lead is recorded as failed; its file never becomes visibl
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,15 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.location_files import LocationFiles
 from shardboard.collectors.data.stored_files import delete_file_and_row
-from shardboard.contract.file_streams import ReceiveFile
+from shardboard.contract.file_streams import ReceiveFile, SendFile
 from shardboard.domain.cluster.console_backups import WINDOW, ConsoleBackupStatus, outdated, path_of
 from shardboard.domain.data import schedules
 from shardboard.domain.data.schedules import CronSchedule
-from shardboard.errors import ApiError
+from shardboard.errors import AgentError, ApiError
 from shardboard.kit.work_directory import work_directory
 from shardboard.services.cluster import console_backup_file
-from shardboard.services.cluster.console_backup_file import Encryption
+from shardboard.services.cluster import console_backups as service
+from shardboard.services.cluster.console_backup_file import Encryption, Verification
 from shardboard.services.data import locations as location_service
 from shardboard.state.alerting import events
 from shardboard.state.cluster import console_backups
@@ -68,7 +71,9 @@ class ConsoleBackups:
         async with self._store.read() as session:
             rows = await console_backups.list_all(session)
             schedule = await console_backups.load_schedule(session)
-        is_idle = all(row.status in (ConsoleBackupStatus.SUCCEEDED, ConsoleBackupStatus.FAILED) for row in rows)
+        is_idle = not any(row.is_verifying for row in rows) and all(
+            row.status in (ConsoleBackupStatus.SUCCEEDED, ConsoleBackupStatus.FAILED) for row in rows
+        )
         if is_idle and (schedule is None or (schedule.next_at is not None and self._clock() < schedule.next_at)):
             return
         async with self._store.begin() as session:
@@ -81,6 +86,8 @@ class ConsoleBackups:
             elif row.status == ConsoleBackupStatus.DELETING:
                 description = f"backup {row.uid} of the console"
                 await delete_file_and_row(self._store, self._access, console_backups.by_uid, row.uid, description)
+            elif row.is_verifying:
+                await self._verify(row.uid)
 
     async def _end_abandoned(self, session: AsyncSession) -> None:
         """Only this loop starts backups, one after another, so no backup runs now."""
@@ -141,6 +148,42 @@ class ConsoleBackups:
             request = ReceiveFile(location=location_service.parse(location.location), path=path, bytes=size)
             return await self._files.receive(request, _content(file))
 
+    async def _verify(self, uid: int) -> None:
+        """Verify a backup. A console that is killed leaves the request to its successor."""
+        try:
+            async with self._store.read() as session:
+                request = await service.download(session, uid)
+                identities = await locations.all_identities(session)
+            result = await self._check(request, identities)
+        except ApiError as failure:
+            result = Verification(ok=False, detail=failure.description)
+        except AgentError as failure:
+            result = Verification(ok=False, detail=f"The file could not be read: {failure.reason}.")
+        except OSError as failure:
+            result = Verification(ok=False, detail=f"The file could not be stored for the check: {failure}.")
+        async with self._store.begin() as session:
+            row = await console_backups.by_uid(session, uid)
+            if row is None:
+                return
+            row.is_verifying, row.verified = False, {"at": f"{self._clock():%Y-%m-%dT%H:%M:%SZ}", **asdict(result)}
+            type_ = "console_backup_verified" if result.ok else "console_backup_verification_failed"
+            outcome = "was verified" if result.ok else "could not be verified"
+            message = f"Backup {uid} of the console {outcome}. {result.detail}"
+            details = {"backup": uid, "path": row.path}
+            events.record(session, type_, message, severity="INFO" if result.ok else "ERROR", details=details)
+
+    async def _check(self, request: SendFile, identities: Sequence[str]) -> Verification:
+        """Copy the file to a work directory, and check it there."""
+        keys = self._store.keys
+        if keys is None:
+            return Verification(ok=False, detail="The store has no key.")
+        with work_directory(self._directory, WORK) as work:
+            file, content = work / "backup.age", work / "content"
+            content.mkdir()
+            await _store(await self._files.open(request), file)
+            known = [*keys.identities, *identities]
+            return await asyncio.to_thread(console_backup_file.verify, file, content, known, keys)
+
     async def _finish(self, session: AsyncSession, row: ConsoleBackup, error: str) -> None:
         row.status = ConsoleBackupStatus.FAILED if error else ConsoleBackupStatus.SUCCEEDED
         row.detail, row.finished_at = error, self._clock()
@@ -162,6 +205,16 @@ async def _mark_outdated(session: AsyncSession) -> None:
     rows = {row.uid: row for row in await console_backups.list_all(session) if row.is_scheduled}
     for uid in outdated(((row.uid, row.status) for row in rows.values()), schedule.keep):
         rows[uid].status = ConsoleBackupStatus.DELETING
+
+
+async def _store(parts: AsyncGenerator[bytes], file: Path) -> None:
+    target = await asyncio.to_thread(file.open, "wb")
+    try:
+        async with aclosing(parts):
+            async for part in parts:
+                await asyncio.to_thread(target.write, part)
+    finally:
+        target.close()
 
 
 async def _content(file: Path) -> AsyncIterator[bytes]:

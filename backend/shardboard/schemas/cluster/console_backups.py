@@ -10,6 +10,12 @@ from shardboard.domain.data.schedules import MAX_EXPRESSION
 from shardboard.schemas.timestamps import iso
 
 
+class ConsoleVerification(BaseModel):
+    at: str
+    ok: bool
+    detail: str = Field(description="What the backup contains, or why it cannot be restored.")
+
+
 class ConsoleBackup(BaseModel):
     uid: int
     location_uid: int
@@ -26,6 +32,8 @@ class ConsoleBackup(BaseModel):
     has_store_key: bool = Field(
         description="Whether the file contains the store key. Otherwise, it is encrypted with the store key."
     )
+    is_verifying: bool
+    verified: ConsoleVerification | None = Field(description="Result of the last verification; null: never verified.")
 
 
 class NewConsoleBackup(BaseModel):
@@ -75,6 +83,10 @@ class BackupRow(Protocol):
     def sha256(self) -> str: ...
     @property
     def has_store_key(self) -> bool: ...
+    @property
+    def is_verifying(self) -> bool: ...
+    @property
+    def verified(self) -> dict[str, Any] | None: ...
 
 
 class ScheduleRow(Protocol):
@@ -105,6 +117,8 @@ def render(row: BackupRow, location_name: str) -> dict[str, Any]:
         "bytes": row.bytes,
         "sha256": row.sha256,
         "has_store_key": row.has_store_key,
+        "is_verifying": row.is_verifying,
+        "verified": row.verified,
     }
 
 

@@ -8,15 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from shardboard import __version__
+from shardboard.domain.text import plural
 from shardboard.kit import age, age_keys
 from shardboard.pki.key_files import sync_directory
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import console_backups
-from shardboard.store.console_archive import Manifest, Unpacked, pack, unpack
+from shardboard.store.console_archive import ArchiveError, Manifest, Unpacked, pack, unpack
 from shardboard.store.db import Store
-from shardboard.store.sqlite_copy import check, copy_to_sqlite
-from shardboard.store.store_copy import Report
+from shardboard.store.sqlite_copy import check, copy_to_sqlite, count_rows
+from shardboard.store.store_copy import CopyError, Report
 from shardboard.store.store_key import StoreKeyError, StoreKeys
 
 BACKED_UP, RESTORED = "console_backed_up", "console_restored"
@@ -83,6 +84,37 @@ def read(file: Path, directory: Path, identities: Sequence[str], passphrase: str
         unpacked = unpack(age.decrypt(parts, identities, passphrase), directory)
     check(unpacked.store)
     return unpacked
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of a verification."""
+
+    ok: bool
+    detail: str
+    """A sentence: what the backup contains, or why it cannot be restored."""
+
+
+def verify(file: Path, directory: Path, identities: Sequence[str], keys: StoreKeys) -> Verification:
+    """Decrypt a backup, and check the store in it. Raises OSError."""
+    try:
+        unpacked = read(file, directory, identities, None)
+    except age.WrongKey:
+        reason = "None of the keys of this console belongs to it. Check a copy with restore-console --check."
+        return Verification(ok=False, detail=f"The backup cannot be decrypted. {reason}")
+    except (age.AgeError, ArchiveError) as error:
+        return Verification(ok=False, detail=f"The backup {error}")
+    except CopyError as error:
+        return Verification(ok=False, detail=str(error))
+    manifest = unpacked.manifest
+    if unpacked.store_key is None and manifest.store_key not in keys.names:
+        message = (
+            f"The secrets in the backup are encrypted with the store key {manifest.store_key}, which is not configured."
+        )
+        return Verification(ok=False, detail=message)
+    tables, rows = count_rows(unpacked.store)
+    detail = f"Release {manifest.release}, {plural(tables, 'table')} with {plural(rows, 'row')}."
+    return Verification(ok=True, detail=detail)
 
 
 async def prepare(unpacked: Unpacked, store: Store, keys: StoreKeys, originator: str) -> None:

@@ -4,12 +4,13 @@ from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.contract.file_streams import SendFile
 from shardboard.domain.cluster.console_backups import UNFINISHED, ConsoleBackupStatus, schedule_error
 from shardboard.domain.data import schedules
 from shardboard.domain.data.schedules import CronSchedule
 from shardboard.errors import Conflict, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
-from shardboard.services.data.locations import get_location
+from shardboard.services.data.locations import get_location, parse
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import console_backups
@@ -100,6 +101,37 @@ async def get(session: AsyncSession, uid: int) -> ConsoleBackup:
     row = await console_backups.by_uid(session, uid)
     if row is None or row.status == ConsoleBackupStatus.DELETING:
         raise NotFound("console_backup_not_found", f"Backup {uid} of the console does not exist.")
+    return row
+
+
+async def request_verification(session: AsyncSession, uid: int) -> ConsoleBackup:
+    """Make the loop verify a backup. Raises NotFound, or Conflict if it is not complete or is being verified."""
+    row = await _get_complete(session, uid)
+    if row.is_verifying:
+        raise Conflict("busy", f"Backup {uid} of the console is being verified. Wait for its end.")
+    row.is_verifying = True
+    return row
+
+
+async def download(session: AsyncSession, uid: int) -> SendFile:
+    """Return the request for the file of a backup. Raises NotFound, or Conflict if it is not complete."""
+    row = await _get_complete(session, uid)
+    location = await get_location(session, row.location_uid)
+    return SendFile(location=parse(location.location), path=row.path, bytes=row.bytes or 0, sha256=row.sha256)
+
+
+async def record_download(session: AsyncSession, uid: int, principal: Principal) -> None:
+    row = await get(session, uid)
+    message = f"Backup {uid} of the console was downloaded."
+    details = {"backup": uid, "path": row.path}
+    events.record(session, "console_backup_downloaded", message, originator=principal.username, details=details)
+
+
+async def _get_complete(session: AsyncSession, uid: int) -> ConsoleBackup:
+    row = await get(session, uid)
+    if row.status != ConsoleBackupStatus.SUCCEEDED:
+        message = f"Backup {uid} of the console is {row.status}. Choose a backup that has succeeded."
+        raise Conflict("backup_not_usable", message)
     return row
 
 

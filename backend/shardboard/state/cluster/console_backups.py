@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, delete, select
+from sqlalchemy import JSON, BigInteger, CheckConstraint, delete, false, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -51,6 +52,10 @@ class ConsoleBackup(Base):
     bytes: Mapped[int | None] = mapped_column(BigInteger)
     sha256: Mapped[str]
     has_store_key: Mapped[bool]
+    is_verifying: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether a verification was requested and has not ended."""
+    verified: Mapped[dict[str, Any] | None] = mapped_column(JSON)
+    """Result of the last verification, a `console_backup_file.Verification` with `at`."""
 
 
 def new(location_uid: int, now: datetime, originator: str, *, is_scheduled: bool) -> ConsoleBackup:

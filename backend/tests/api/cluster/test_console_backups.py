@@ -273,3 +273,68 @@ async def test_used_locations_are_not_deleted(client: httpx.AsyncClient, loop: C
     await client.delete(f"{PATH}/{row['uid']}")
     await loop.sweep()
     assert (await client.delete("/v1/backup_locations/1")).status_code == 200
+
+
+async def backed_up(client: httpx.AsyncClient, loop: ConsoleBackups) -> str:
+    """Make a backup, and return its path in the API."""
+    uid = (await create(client))["uid"]
+    await loop.sweep()
+    return f"{PATH}/{uid}"
+
+
+async def verified(client: httpx.AsyncClient, loop: ConsoleBackups, path: str) -> dict[str, Any]:
+    reply = await client.post(f"{path}/actions/verify")
+    assert (reply.status_code, reply.json()["is_verifying"]) == (200, True), reply.text
+    assert (await client.post(f"{path}/actions/verify")).json()["error_code"] == "busy"
+    await loop.sweep()
+    row = (await client.get(path)).json()
+    assert row["is_verifying"] is False
+    result: dict[str, Any] = row["verified"]
+    return result
+
+
+async def test_the_file_is_downloaded(client: httpx.AsyncClient, agents: FakeAgents, loop: ConsoleBackups) -> None:
+    path = await backed_up(client, loop)
+    ((name, content),) = agents.files.items()
+    reply = await client.get(f"{path}/content")
+    assert (reply.status_code, reply.content) == (200, content)
+    assert reply.headers["content-disposition"] == f'attachment; filename="{name.rpartition("/")[2]}"'
+    types = [each["type"] for each in (await client.get("/v1/logs")).json()]
+    assert types.count("console_backup_downloaded") == 1
+    agents.files.clear()
+    assert (await client.get(f"{path}/content")).status_code == 503
+
+
+@pytest.mark.parametrize("is_key_stored", [True, False])
+async def test_a_backup_is_verified_with_the_private_keys_of_locations(
+    client: httpx.AsyncClient, console: Console, loop: ConsoleBackups, tmp_path: Path, is_key_stored: bool
+) -> None:
+    identity = age_keys.generate_identity()
+    async with console.store.begin() as session:
+        row = await session.get_one(BackupLocation, 1)
+        row.recipients, row.identities = [age_keys.recipient_of(identity)], [identity] if is_key_stored else None
+    result = await verified(client, loop, await backed_up(client, loop))
+    assert result["ok"] is is_key_stored
+    assert ("tables with" if is_key_stored else "cannot be decrypted") in result["detail"]
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+async def test_a_damaged_or_missing_file_is_reported(
+    client: httpx.AsyncClient, agents: FakeAgents, loop: ConsoleBackups
+) -> None:
+    path = await backed_up(client, loop)
+    assert (await verified(client, loop, path))["ok"], "the store key decrypts it"
+    ((name, content),) = agents.files.items()
+    agents.files[name] = content[:-1] + bytes([content[-1] ^ 1])
+    result = await verified(client, loop, path)
+    assert (result["ok"], result["detail"]) == (False, "The backup is incomplete or was changed.")
+    agents.files.clear()
+    assert "No such file" in (await verified(client, loop, path))["detail"]
+    types = [each["type"] for each in (await client.get("/v1/logs")).json()]
+    assert types.count("console_backup_verification_failed") == 2
+
+
+async def test_only_complete_backups_are_verified_and_downloaded(client: httpx.AsyncClient) -> None:
+    path = f"{PATH}/{(await create(client))['uid']}"
+    for reply in (await client.post(f"{path}/actions/verify"), await client.get(f"{path}/content")):
+        assert (reply.status_code, reply.json()["error_code"]) == (409, "backup_not_usable")

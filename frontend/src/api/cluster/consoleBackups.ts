@@ -1,6 +1,6 @@
 /** API of backups of the console in storage locations. Only administrators can use it. */
 import { queryOptions } from '@tanstack/react-query';
-import { ApiError, getQuery, request } from '../http';
+import { ApiError, getQuery, request, startDownload } from '../http';
 import type { ConsoleBackup, ConsoleBackupSchedule, ConsoleBackupSettings } from '../types';
 
 const PATH = '/v1/console_backups';
@@ -12,7 +12,8 @@ const IDLE_MS = 30_000;
 export const isUnfinished = ({ status }: Pick<ConsoleBackup, 'status'>): boolean =>
   status === 'waiting' || status === 'running';
 
-const isChanging = (backup: ConsoleBackup) => isUnfinished(backup) || backup.status === 'deleting';
+const isChanging = (backup: ConsoleBackup) =>
+  isUnfinished(backup) || backup.status === 'deleting' || backup.is_verifying;
 
 export const consoleBackupsQuery = queryOptions({
   queryKey: ['console_backups'],
@@ -35,6 +36,13 @@ export const consoleBackupScheduleQuery = queryOptions({
 
 export const backUpConsole = (location_uid: number) =>
   request<ConsoleBackup>('POST', PATH, { location_uid });
+
+/** Read, decrypt and check a backup. */
+export const verifyConsoleBackup = (uid: number) =>
+  request<ConsoleBackup>('POST', `${PATH}/${uid}/actions/verify`);
+
+/** Download the encrypted file of a backup. */
+export const downloadConsoleBackup = (uid: number) => startDownload(`${PATH}/${uid}/content`);
 
 export const deleteConsoleBackup = (uid: number) => request<unknown>('DELETE', `${PATH}/${uid}`);
 

@@ -6,15 +6,13 @@ import {
   backUpConsole,
   consoleBackupScheduleQuery,
   consoleBackupsQuery,
-  deleteConsoleBackup,
   scheduleConsoleBackups,
   unscheduleConsoleBackups,
 } from '@/api/cluster/consoleBackups';
 import { locationsQuery } from '@/api/data/locations';
-import type { BackupLocation, ConsoleBackup, ConsoleBackupSchedule } from '@/api/types';
+import type { BackupLocation, ConsoleBackupSchedule } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
 import { FormDialog } from '@/ui/forms/FormDialog';
-import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { useForm } from '@/ui/forms/useForm';
 import { scheduleErrors, scheduleRequest, scheduleValues } from './consoleSchedule';
 
@@ -107,26 +105,6 @@ export function ScheduleConsoleBackups({ stored, onClose }: ScheduleProps) {
         </>
       )}
     </FormDialog>
-  );
-}
-
-interface DeleteProps {
-  backup: ConsoleBackup;
-  onClose: () => void;
-}
-
-export function DeleteConsoleBackup({ backup, onClose }: DeleteProps) {
-  const invalidateAfter = useInvalidateAfter(consoleBackupsQuery);
-  return (
-    <SubmitDialog
-      title={`Delete backup ${backup.uid} of the console?`}
-      action="Delete backup"
-      severe
-      onConfirm={() => invalidateAfter(deleteConsoleBackup(backup.uid))}
-      onClose={onClose}
-    >
-      <span>Its file is deleted from the location {backup.location_name}.</span>
-    </SubmitDialog>
   );
 }
 

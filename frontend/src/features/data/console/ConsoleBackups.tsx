@@ -1,6 +1,5 @@
 /** Backups of the console in storage locations, and their schedule. Only administrators see them. */
-import { ActionIcon, Alert, Button } from '@mantine/core';
-import { IconTrash } from '@tabler/icons-react';
+import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { usePermission } from '@/api/access/session';
@@ -21,9 +20,14 @@ import { Facts } from '@/ui/Facts';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../data.module.css';
-import { BackUpConsole, DeleteConsoleBackup, ScheduleConsoleBackups } from './ConsoleBackupDialogs';
+import {
+  ConsoleBackupActions,
+  type ConsoleBackupDialog,
+  ConsoleBackupDialogs,
+} from './ConsoleBackupActions';
+import { BackUpConsole, ScheduleConsoleBackups } from './ConsoleBackupDialogs';
 
-type OpenDialog = { name: 'backup' | 'schedule' } | { name: 'delete'; backup: ConsoleBackup };
+type OpenDialog = { name: 'backup' | 'schedule' } | ConsoleBackupDialog;
 
 export function ConsoleBackups() {
   return usePermission('administer') ? <ConsoleBackupCard /> : null;
@@ -69,7 +73,7 @@ function ConsoleBackupCard() {
       ) : (
         <DataTable
           label="Backups of the console"
-          columns={columnsOf((backup) => setDialog({ name: 'delete', backup }))}
+          columns={columnsOf(setDialog)}
           rows={data}
           rowKey={({ uid }) => uid}
           initialSort={{ id: 'created', descending: true }}
@@ -88,7 +92,7 @@ function ConsoleBackupCard() {
       {dialog?.name === 'schedule' && schedule !== undefined && (
         <ScheduleConsoleBackups stored={schedule} onClose={close} />
       )}
-      {dialog?.name === 'delete' && <DeleteConsoleBackup backup={dialog.backup} onClose={close} />}
+      {dialog && 'backup' in dialog && <ConsoleBackupDialogs dialog={dialog} onClose={close} />}
     </Card>
   );
 }
@@ -101,7 +105,19 @@ const STATUS = {
   deleting: { tone: 'progress', text: 'Deleting' },
 } as const;
 
-const columnsOf = (onDelete: (backup: ConsoleBackup) => void): Column<ConsoleBackup>[] => [
+function Verified({ backup: { is_verifying, verified } }: { backup: ConsoleBackup }) {
+  if (is_verifying) return <Status tone="progress">Verifying</Status>;
+  if (!verified) return <Dash reason="The backup has not been decrypted and checked" />;
+  return (
+    <Status tone={verified.ok ? 'ok' : 'broken'} title={verified.detail}>
+      <span>
+        {verified.ok ? 'Verified' : 'Failed'} <Ago time={verified.at} />
+      </span>
+    </Status>
+  );
+}
+
+const columnsOf = (onDialog: (dialog: ConsoleBackupDialog) => void): Column<ConsoleBackup>[] => [
   {
     id: 'created',
     header: 'Started',
@@ -119,6 +135,11 @@ const columnsOf = (onDelete: (backup: ConsoleBackup) => void): Column<ConsoleBac
         {detail && <div className="dim">{detail}</div>}
       </>
     ),
+  },
+  {
+    id: 'verified',
+    header: 'Verified',
+    cell: (backup) => <Verified backup={backup} />,
   },
   {
     id: 'location',
@@ -163,20 +184,10 @@ const columnsOf = (onDelete: (backup: ConsoleBackup) => void): Column<ConsoleBac
     cell: ({ is_scheduled, originator }) => (is_scheduled ? 'Schedule' : originator),
   },
   {
-    id: 'delete',
+    id: 'menu',
     header: '',
     align: 'right',
     width: 48,
-    cell: (backup) => (
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        aria-label={`Delete backup ${backup.uid} of the console`}
-        disabled={isUnfinished(backup) || backup.status === 'deleting'}
-        onClick={() => onDelete(backup)}
-      >
-        <IconTrash size={15} />
-      </ActionIcon>
-    ),
+    cell: (backup) => <ConsoleBackupActions backup={backup} onDialog={onDialog} />,
   },
 ];

@@ -10,7 +10,7 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { consoleBackupsQuery } from '@/api/cluster/consoleBackups';
+import { consoleBackupScheduleQuery, consoleBackupsQuery } from '@/api/cluster/consoleBackups';
 import { backupsQuery } from '@/api/data/backups';
 import { locationsQuery } from '@/api/data/locations';
 import { shownBdbsQuery } from '@/api/databases/bdbs';
@@ -49,11 +49,13 @@ export function LocationTable() {
   const [openDialog, setOpenDialog] = useState<OpenDialog | null>(null);
   const may = usePermission('administer');
   const { data: consoleBackups = [] } = useQuery({ ...consoleBackupsQuery, enabled: may });
+  const { data: schedule } = useQuery({ ...consoleBackupScheduleQuery, enabled: may });
   const stored = [
     ...backups,
     ...consoleBackups.map((backup) => ({ ...backup, bytes: backup.bytes ?? 0 })),
   ];
-  const getUse = (location: BackupLocation) => locationUse(location, bdbs, stored);
+  const getUse = (location: BackupLocation) =>
+    locationUse(location, bdbs, stored, schedule?.location_uid);
   const Dialog = openDialog && DIALOGS[openDialog.dialog];
   return (
     <Card
@@ -149,8 +151,7 @@ function columnsOf(
       id: 'used',
       header: 'Schedules',
       optional: true,
-      cell: (location) =>
-        getUse(location).schedules || <Dash reason="No database uses it for scheduled backups" />,
+      cell: (location) => getUse(location).schedules || <Dash reason="No schedule uses it" />,
     },
     {
       id: 'created',

@@ -29,6 +29,14 @@ describe('a location', () => {
     });
   });
 
+  it('is used by the schedule of the console', () => {
+    const schedules = (used_by: number[]) =>
+      locationUse({ uid: 5, used_by }, BDBS, [], 5).schedules;
+    expect(schedules([])).toBe('the console');
+    expect(schedules([1])).toBe('demo, the console');
+    expect(locationUse({ uid: 6, used_by: [] }, BDBS, [], 5).schedules).toBe('');
+  });
+
   it('can be deleted if no schedule uses it and it contains no backup', () => {
     const reason = (uid: number, used_by: number[]) =>
       deleteDeniedReason(locationUse({ uid, used_by }, BDBS, backups))?.replace('\u00a0', ' ');

@@ -16,7 +16,7 @@ export function usedByText(
 }
 
 export interface LocationUse {
-  /** Names of the databases whose schedules use the location; empty if none does. */
+  /** Names of the databases whose schedules use the location, and "the console" if its schedule does; empty if none does. */
   schedules: string;
   /** Number of backups in the location. */
   count: number;
@@ -24,14 +24,18 @@ export interface LocationUse {
   bytes: number;
 }
 
+/** Return how a location is used. `consoleLocation` is the location of the schedule of the console. */
 export function locationUse(
   { uid, used_by }: Pick<BackupLocation, 'uid' | 'used_by'>,
   bdbs: readonly Pick<Bdb, 'uid' | 'name'>[],
   backups: readonly Pick<Backup, 'location_uid' | 'bytes'>[],
+  consoleLocation?: number,
 ): LocationUse {
   const stored = backups.filter(({ location_uid }) => location_uid === uid);
   return {
-    schedules: usedByText(used_by, bdbs),
+    schedules: [usedByText(used_by, bdbs), uid === consoleLocation && 'the console']
+      .filter(Boolean)
+      .join(', '),
     count: stored.length,
     bytes: stored.reduce((sum, { bytes }) => sum + bytes, 0),
   };
