@@ -83,7 +83,7 @@ def temporary_database(backup: Backup) -> dict[str, Any]:
         request = BdbCreate.model_validate(
             {
                 **{name: stored[name] for name in COPIED_FIELDS & stored.keys()},
-                "name": f"drill-{backup.uid}",
+                "name": f"verification-of-backup-{backup.uid}",
                 "memory_size": int(stored["memory_size"]) // copies,
                 "bigstore_ram_size": int(stored.get("bigstore_ram_size", 0)) // copies if stored.get("bigstore") else 0,
                 "shards_count": backup.shards_count,

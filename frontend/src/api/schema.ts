@@ -399,7 +399,7 @@ export interface paths {
          * Verify backup
          * @description Restore a backup into a temporary database, and compare the keys with the manifest.
          *
-         *     The temporary database is named `drill-` and the uid of the backup, and has no open port. It needs as much memory as one
+         *     The temporary database is named `verification-of-backup-` and the uid, and has no open port. It needs as much memory as one
          *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified,
          *     and 406 if it is encrypted and its private key is not stored.
          *     Required role: `admin`, `cluster_member` or `db_member`.

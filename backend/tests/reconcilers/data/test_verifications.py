@@ -173,7 +173,7 @@ async def test_a_verified_backup_shows_the_result_and_leaves_no_database(
         restore.is_running = False
         action = await wait_until_ended(console, uid)
     assert (bdb.name, bdb.shards_count, bdb.replication, bdb.memory_size) == (
-        f"drill-{backup_uid}",
+        f"verification-of-backup-{backup_uid}",
         3,
         False,
         3 * 10**8,

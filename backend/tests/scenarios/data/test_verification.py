@@ -68,7 +68,7 @@ def test_a_scheduled_backup_is_verified_although_the_console_is_killed(cluster: 
     cluster.wait_until(lambda: len(names()) == 2, "the backup is not verified")
     [scheduled] = backups(cluster)
     assert (scheduled["trigger"], scheduled["status"], scheduled["keys"]) == ("schedule", "succeeded", KEYS)
-    assert names() == {"shop", f"drill-{scheduled['uid']}"}
+    assert names() == {"shop", f"verification-of-backup-{scheduled['uid']}"}
     cluster.kill("console")
     cluster.start_console()
     cluster.wait_until(lambda: names() == {"shop"}, "the temporary database is not deleted")
