@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from shardboard.contract.transfers import MAX_FILE_CHARACTERS
+from shardboard.contract.transfers import MAX_FILE_CHARACTERS, WriteFile
 from shardboard.transfer.errors import TransferError
 from shardboard.transfer.stores.store import Store
 
@@ -30,6 +30,15 @@ def read_text(store: Store, path: str) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         raise TransferError("file-corrupted", f"{path} is not a text file.") from error
+
+
+def write_text(store: Store, transfer: WriteFile) -> None:
+    """Write a text file. Raises TransferError if a file that it describes is missing."""
+    folder = transfer.path.rpartition("/")[0]
+    check_sizes(store, folder, transfer.expected)
+    store.write(transfer.path, iter([transfer.text.encode()]))
+    if transfer.expected:  # it completes the folder
+        store.remove_incomplete(folder)
 
 
 def check_beginning(content: Iterator[bytes], path: str) -> None:

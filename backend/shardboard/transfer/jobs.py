@@ -60,8 +60,7 @@ class Job:
             case CheckFiles() as transfer:
                 return copy.check_files(transfer)
             case WriteFile() as transfer:
-                files.check_sizes(store, transfer.path.rpartition("/")[0], transfer.expected)
-                store.write(transfer.path, iter([transfer.text.encode()]))
+                files.write_text(store, transfer)
                 return {}
             case ReadFile(location=Url()):  # only imports read URLs, so that their content is not returned
                 raise TransferError("general-error", "A URL is a source of imports. Its content cannot be returned.")

@@ -99,7 +99,10 @@ def test_a_manifest_is_only_written_next_to_its_files(
         with pytest.raises(TransferError, match="Check that all nodes mount the same folder"):
             run(WriteFile(location=location, path="db/manifest.json", text="{}", expected=expected))
     assert [path.name for path in (tmp_path / "db").iterdir()] == ["a"]
+    (tmp_path / "db/.b.17.part").write_bytes(b"12")
     run(WriteFile(location=location, path="db/manifest.json", text="{}", expected={"db/a": 3}))
+    names = sorted(path.name for path in (tmp_path / "db").iterdir())
+    assert names == ["a", "manifest.json"], "what a killed process left is removed"
 
 
 def test_check_ends_with_the_first_failure(location: MountPoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,10 @@ class Folder:
                 self._remove_incomplete(folder)
             self._remove_empty_folders(safe_parts(path)[:-1])
 
+    def remove_incomplete(self, folder: str) -> None:
+        with _translated(folder, "upload-error"), self._opened(safe_parts(folder), folder) as descriptor:
+            _remove_parts(descriptor)
+
     def close(self) -> None:
         pass
 
@@ -127,10 +131,8 @@ class Folder:
 
     def _remove_incomplete(self, folder: int) -> None:
         """Remove incomplete files, which processes left that were killed, if there are no others."""
-        names = os.listdir(folder)
-        if all(name.endswith(PART_SUFFIX) for name in names):
-            for name in names:
-                os.unlink(name, dir_fd=folder)
+        if all(name.endswith(PART_SUFFIX) for name in os.listdir(folder)):
+            _remove_parts(folder)
 
     def _remove_empty_folders(self, folders: Sequence[str]) -> None:
         with suppress(OSError, TransferError):
@@ -166,6 +168,13 @@ def _translated(path: str, otherwise: ErrorCode) -> Iterator[None]:
         yield
     except OSError as error:
         raise from_os_error(error, path, otherwise) from error
+
+
+def _remove_parts(folder: int) -> None:
+    for name in os.listdir(folder):
+        if name.endswith(PART_SUFFIX):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
 
 
 def _write_all(descriptor: int, part: bytes) -> None:

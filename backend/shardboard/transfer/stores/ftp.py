@@ -76,12 +76,16 @@ class FtpServer:
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
             with self._translated(path, "upload-error"):
-                try:
-                    self._ftp.delete(self._path(path))
-                except ftplib.error_perm:
-                    if self._size(self._path(path)) is not None:
-                        raise
+                for each in (self._path(path), f"{self._path(path)}{PART_SUFFIX}"):
+                    try:
+                        self._ftp.delete(each)
+                    except ftplib.error_perm:
+                        if self._size(each) is not None:
+                            raise
                 self._remove_empty_folders(safe_parts(path)[:-1])
+
+    def remove_incomplete(self, folder: str) -> None:
+        """The deletion of a file also deletes what is left of an incomplete one."""
 
     def close(self) -> None:
         with suppress(ftplib.Error, OSError, EOFError):

@@ -84,6 +84,9 @@ class ObjectStore:
                     if "NoSuchBucket" in str(error):
                         raise
 
+    def remove_incomplete(self, folder: str) -> None:
+        """Only a life-cycle rule of the bucket removes parts of incomplete uploads."""
+
     def close(self) -> None:
         pass
 

@@ -72,9 +72,13 @@ class SftpServer:
     def delete(self, paths: Sequence[str]) -> None:
         for path in paths:
             with self._translated(path, "upload-error"):
-                with suppress(asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
-                    self._run(self._sftp.remove(self._path(path)))
+                for each in (self._path(path), f"{self._path(path)}{PART_SUFFIX}"):
+                    with suppress(asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
+                        self._run(self._sftp.remove(each))
                 self._remove_empty_folders(safe_parts(path)[:-1])
+
+    def remove_incomplete(self, folder: str) -> None:
+        """The deletion of a file also deletes what is left of an incomplete one."""
 
     def close(self) -> None:
         with suppress(asyncssh.Error, OSError):

@@ -40,6 +40,9 @@ class Store(Protocol):
     def delete(self, paths: Sequence[str]) -> None:
         """Delete files in this order. Files that do not exist are ignored."""
 
+    def remove_incomplete(self, folder: str) -> None:
+        """Remove what killed processes left in a folder whose files are complete, as far as the store shows it."""
+
     def close(self) -> None: ...
 
 

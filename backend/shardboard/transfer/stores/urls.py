@@ -48,6 +48,9 @@ class WebFile:
     def delete(self, paths: Sequence[str]) -> None:
         raise _read_only()
 
+    def remove_incomplete(self, folder: str) -> None:
+        """Web servers are only read."""
+
     def close(self) -> None:
         self._http.close()
 

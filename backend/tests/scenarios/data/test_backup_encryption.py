@@ -101,7 +101,8 @@ def test_encrypted_backups_are_restored_and_readable_with_standard_tools(
         status="failed",
         seconds=120,
     )
-    assert "is incomplete or was changed" in failed["detail"]
+    assert "SHA-256 checksum differs" in failed["detail"]
+    assert not failed["erased"]
     assert IDENTITY not in json.dumps(failed)
 
 
