@@ -1,7 +1,7 @@
 /** Backups in the web UI: storage locations, a backup, its restore, an import, and the deletion of backups. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Page } from '@playwright/test';
+import type { APIRequestContext, Page } from '@playwright/test';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
 import { DatabasePage } from '../pages/database.ts';
@@ -148,24 +148,46 @@ test('a backup is restored after a flush', async ({ page, api }) => {
   });
 });
 
+interface Key {
+  recipient: string;
+  identity: string;
+}
+
+async function createKey(api: APIRequestContext): Promise<Key> {
+  const created = await api.post('/v1/backup_locations/actions/create_key');
+  expect(created.status(), await created.text()).toBe(200);
+  return created.json();
+}
+
+/** Export the database of the page to a folder, and return the path of the export in it. */
+async function exportDatabase(page: Page, folder: string, recipient = ''): Promise<string> {
+  await page.getByRole('button', { name: 'Export…' }).click();
+  const dialog = new Frame(page).dialog(`Export ${NAME}`);
+  await dialog.getByLabel('Path').fill(folder);
+  await dialog.getByLabel('Public keys').fill(recipient);
+  await examineInAll(page, recipient ? 'export-encrypted' : 'export');
+  const started = page.waitForResponse((response) => response.url().endsWith('/actions/export'));
+  await dialog.getByRole('button', { name: 'Export database' }).click();
+  const { backup_uid } = await (await started).json();
+  const backup = async () => (await page.request.get(`/v1/backups/${backup_uid}`)).json();
+  await expect.poll(async () => (await backup()).status).toBe('succeeded');
+  return (await backup()).path;
+}
+
 test('files of another cluster are imported', { tag: '@slow' }, async ({ page, api }) => {
   const frame = new Frame(page);
   const bdb = await createSmall(api, NAME);
   fill(bdb);
   const path = sharedFolder();
-  const location = { type: 'mount_point', path };
-  const exported = await api.post(`/v1/bdbs/${bdb.uid}/actions/export`, {
-    data: { export_location: location },
-  });
-  expect(exported.status(), await exported.text()).toBe(200);
-  const { backup_uid } = await exported.json();
-  const backup = async () => (await api.get(`/v1/backups/${backup_uid}`)).json();
-  await expect.poll(async () => (await backup()).status).toBe('succeeded');
-  const file = `${(await backup()).path}/0-16383.rdb.gz`;
+  await page.goto(`/databases/${bdb.uid}/backups`);
+  const key = await createKey(api);
+  const other = await createKey(api);
+  const plain = await exportDatabase(page, path);
+  const encrypted = await exportDatabase(page, path, key.recipient);
+  const file = `${plain}/0-16383.rdb.gz`;
   await flush(api, bdb.uid);
   expect(cli(bdb, 'SET other 1')).toBe('OK');
 
-  await page.goto(`/databases/${bdb.uid}/backups`);
   await page.getByRole('button', { name: 'Import…' }).click();
   const dialog = frame.dialog(`Import into ${NAME}`);
   const next = dialog.getByRole('button', { name: 'Next' });
@@ -203,6 +225,23 @@ test('files of another cluster are imported', { tag: '@slow' }, async ({ page, a
   await expect(dialog.getByText('Import not possible')).toBeVisible();
   await expect(next).toBeDisabled();
   await examineInAll(page, 'import-not-possible');
+
+  await test.step('a wrong private key is reported at its field', async () => {
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    await dialog.getByLabel('Files').fill(`${encrypted}/0-16383.rdb.gz.age`);
+    const identities = dialog.getByLabel('Private key');
+    await identities.fill('AGE-SECRET-KEY-1');
+    await next.click();
+    await expect(dialog.getByText(/is not an age private key/)).toBeVisible();
+    await identities.fill(other.identity);
+    await next.click();
+    await expect(dialog.getByText(/cannot be decrypted with this private key/)).toBeVisible();
+    await expect(identities).toHaveAttribute('aria-invalid', 'true');
+    await examineInAll(page, 'import-wrong-key');
+    await identities.fill(key.identity);
+    await next.click();
+    await expect(dialog.getByText('Import possible')).toBeVisible();
+  });
   await page.keyboard.press('Escape');
 });
 
@@ -312,7 +351,23 @@ test('the console is backed up to a location', { tag: '@slow' }, async ({ page, 
   expect(content.subarray(0, 21).toString()).toBe('age-encryption.org/v1');
   expect(content.length).toBe(backup.bytes);
 
-  await row.getByRole('button', { name: /^Delete backup/ }).click();
+  const open = async (item: string) => {
+    await row.getByRole('button', { name: /^Actions for backup/ }).click();
+    await page.getByRole('menuitem', { name: item }).click();
+  };
+  await open('Verify');
+  await page.getByRole('button', { name: 'Verify backup' }).click();
+  await expect(row).toContainText(/Verified .* ago|Verified just now/);
+  await expect(
+    page.getByRole('table', { name: 'Locations' }).getByRole('row').filter({ hasText: LOCATION }),
+  ).toContainText('the console');
+  await examineInAll(page, 'console-backups-verified');
+  await open('Download');
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download backup' }).click();
+  expect(readFileSync(await (await downloading).path()).equals(content)).toBe(true);
+
+  await open('Delete');
   await page.getByRole('button', { name: 'Delete backup' }).last().click();
   await expect(page.getByText('The console has no backup')).toBeVisible();
   expect(existsSync(`${location.path}/${backup.path}`)).toBe(false);

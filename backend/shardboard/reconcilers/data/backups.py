@@ -28,6 +28,7 @@ from shardboard.reconcilers.data.transfers import (
     abandon,
     apply,
     new_row,
+    next_poll,
     seconds_since_end,
 )
 from shardboard.reconcilers.lease import leased_transaction
@@ -161,7 +162,7 @@ async def _advance(session: AsyncSession, context: BackupContext, poll: Poll) ->
     return Outcome(
         progress=_progress(context),
         steps=_steps(context),
-        retry_in=0.0 if plan.start else POLL_SECONDS,
+        retry_in=0.0 if plan.start else next_poll(context.transfers, POLL_SECONDS),
         unreachable=plan.unavailable if not any(each.finished_at is None for each in context.snapshots) else "",
     )
 
@@ -170,7 +171,7 @@ def _write_manifest(session: AsyncSession, context: BackupContext) -> Outcome:
     tried = context.manifests
     if any(each.status == TransferStatus.SUCCEEDED for each in tried):
         return Outcome(finished=True)
-    retry_in = POLL_SECONDS / 4
+    retry_in = next_poll(tried, POLL_SECONDS)
     if all(each.finished_at is not None for each in tried):
         if len(tried) >= backup_plan.MAX_ATTEMPTS:
             return Outcome(failed=f"The manifest could not be written. {tried[-1].error}", steps=_steps(context))

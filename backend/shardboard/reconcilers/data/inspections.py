@@ -17,7 +17,7 @@ from shardboard.driver.interfaces import Agents
 from shardboard.reconcilers.data import restore_end
 from shardboard.reconcilers.data.backups import POLL_SECONDS, limits
 from shardboard.reconcilers.data.restore_context import RestoreContext, load_context
-from shardboard.reconcilers.data.transfers import NO_PROGRESS, Poll, TransferPoller, abandon, apply, new_row
+from shardboard.reconcilers.data.transfers import NO_PROGRESS, Poll, TransferPoller, abandon, apply, new_row, next_poll
 from shardboard.reconcilers.lease import leased_transaction
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.cluster.actions import Action
@@ -113,7 +113,7 @@ async def advance(session: AsyncSession, context: RestoreContext, poll: Poll) ->
     return Outcome(
         progress=100 * done / len(context.row.sources) if context.row.is_inspection else None,
         steps=[step],
-        retry_in=0.0 if started else POLL_SECONDS,
+        retry_in=0.0 if started else next_poll(context.inspections, POLL_SECONDS),
     )
 
 

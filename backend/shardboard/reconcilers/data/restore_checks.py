@@ -13,7 +13,7 @@ from shardboard.domain.data.backup_plan import CLUSTER_LIMIT, MAX_ATTEMPTS
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
 from shardboard.reconcilers.data.backups import POLL_SECONDS
 from shardboard.reconcilers.data.inspections import FINAL_ERRORS
-from shardboard.reconcilers.data.transfers import NO_PROGRESS, Poll, abandon, apply, new_row
+from shardboard.reconcilers.data.transfers import NO_PROGRESS, Poll, abandon, apply, new_row, next_poll
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.data.transfers import Transfer
 
@@ -61,7 +61,7 @@ def advance(session: AsyncSession, context: "RestoreContext", poll: Poll) -> Out
     return Outcome(
         steps=[{"name": "Check the files", "status": StepStatus.RUNNING}],
         progress=SHARE * _share(context),
-        retry_in=0.0 if started else POLL_SECONDS,
+        retry_in=0.0 if started else next_poll(context.checks, POLL_SECONDS),
     )
 
 

@@ -29,6 +29,7 @@ from shardboard.reconcilers.data.transfers import (
     abandon,
     apply,
     new_row,
+    next_poll,
     seconds_since_end,
 )
 from shardboard.reconcilers.lease import leased_transaction
@@ -190,7 +191,7 @@ async def _advance(session: AsyncSession, context: RestoreContext, poll: Poll) -
     return Outcome(
         progress=_progress(context, plan),
         steps=_steps(context, plan.source),
-        retry_in=0.0 if plan.start else POLL_SECONDS,
+        retry_in=0.0 if plan.start else next_poll(context.writes, POLL_SECONDS),
     )
 
 

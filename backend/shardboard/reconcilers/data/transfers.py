@@ -27,6 +27,8 @@ from shardboard.state.data.transfers import Transfer
 STALLED_SECONDS = 900.0
 """Without progress. Longer than all timeouts and retries of stores and shards."""
 NO_PROGRESS = f"The transfer made no progress for {STALLED_SECONDS / 60:.0f} minutes."
+FIRST_POLL_SECONDS = 0.2
+"""Between polls of a transfer that has just started."""
 Request = Callable[[Transfer], Any]
 """Returns the contract's message of a transfer, or None if it is no longer possible."""
 
@@ -169,6 +171,14 @@ def apply(row: Transfer, state: TransferState) -> None:
         return
     _set_progress(row, {"keys": checked.get("restored", 0), **checked})
     transfers.set_result(row, checked)
+
+
+def next_poll(rows: Sequence[Transfer], longest: float) -> float:
+    """Return the seconds until the next poll: fewer while a transfer is young, because those of small databases end soon."""
+    youngest = max((each.created_at for each in rows if each.finished_at is None), default=None)
+    if youngest is None:
+        return longest
+    return min(longest, max(FIRST_POLL_SECONDS, (datetime.now(UTC) - youngest).total_seconds() / 2))
 
 
 def abandon(row: Transfer, reason: str = "") -> None:
