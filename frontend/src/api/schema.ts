@@ -7314,7 +7314,7 @@ export interface components {
             at: string;
             /**
              * Detail
-             * @description What the backup contains, or why it cannot be restored.
+             * @description Contents of the backup, or why it cannot be restored.
              */
             detail: string;
             /** Ok */

@@ -13,7 +13,7 @@ from shardboard.schemas.timestamps import iso
 class ConsoleVerification(BaseModel):
     at: str
     ok: bool
-    detail: str = Field(description="What the backup contains, or why it cannot be restored.")
+    detail: str = Field(description="Contents of the backup, or why it cannot be restored.")
 
 
 class ConsoleBackup(BaseModel):
