@@ -76,6 +76,10 @@ class DetachedProcesses:
             with suppress(psutil.NoSuchProcess):
                 process.terminate()
 
+    def kill(self, identities: Sequence[str]) -> None:
+        """Kill the processes that run."""
+        _kill_all_in([self.directory(identity) for identity in identities])
+
     async def remove(self, identities: Sequence[str]) -> None:
         """Kill the processes that run, and delete their directories. Unknown ids are ignored."""
         directories = [self.directory(identity) for identity in identities]

@@ -50,6 +50,28 @@ class Snapshot(Message):
     recipients: PublicKeys = Field(default=[])
 
 
+class Record(Message):
+    """Records the changes of one shard: follows its replication stream, and writes it to files in `folder`, one after another.
+
+    It runs until it is stopped, which stores what it has received, or until it cannot continue. The names of the files contain
+    their positions (`change_files.py`). Files of two attempts can overlap, but have the same content at the same offsets.
+
+    Result: `RecordResult`.
+    """
+
+    kind: Literal["record"] = "record"
+    location: Location
+    folder: Path
+    shard_uid: int
+    engine_id: Hex40
+    replication_id: Hex40 | None = None
+    offset: Count | None = None
+    """Continue after this position. Without both: start at the present position of the shard."""
+    segment_seconds: int = Field(ge=1, le=3_600)
+    """How often a file is completed. Without changes, a file is written ten times less often."""
+    recipients: PublicKeys = Field(default=[])
+
+
 class RestoreTarget(Message):
     """A primary of this node that receives keys."""
 
@@ -64,6 +86,16 @@ class RestoreFile(Message):
     path: Path
     sha256: Hex64 | None = None
     """Of the stored file; None if unknown, for files that were not written by Shardboard."""
+    changes: list[Path] = Field(default=[])
+    """Files of `Record` in order, with changes that are made after the file has been restored. Only for restores."""
+    changes_after: Count = 0
+    """Offset of the file: changes up to this offset are part of it."""
+    changes_until: Annotated[int, Field(ge=0)] = 0
+    """Unix time in ms: later changes are left out. 0: none are."""
+    changes_slots: SlotRanges = Field(default=[])
+    """Slots of the file; empty: all slots of the targets. Other keys in these slots are deleted before it is restored, and changes
+    such as FLUSHALL are limited to them.
+    """
 
 
 class Restore(Message):
@@ -125,11 +157,15 @@ class ReadFile(Message):
 
 
 class ListFiles(Message):
-    """Lists files below a folder. Result: `{"files": [{"path", "bytes", "modified"}], "truncated": bool}`."""
+    """Lists files below a folder, sorted by path. Result: `{"files": [{"path", "bytes", "modified"}], "truncated": bool}`."""
 
     kind: Literal["list_files"] = "list_files"
     location: Location
     folder: Annotated[str, Field(max_length=1_024)] = ""
+    suffix: Annotated[str, Field(max_length=255)] = ""
+    """Only files whose path ends with this text."""
+    after: Annotated[str, Field(max_length=1_024)] = ""
+    """Only files whose path is greater: continues a truncated list."""
 
 
 class DeleteFiles(Message):
@@ -150,7 +186,7 @@ class CheckLocation(Message):
 
 
 Transfer = Annotated[
-    Snapshot | Restore | Inspect | CheckFiles | WriteFile | ReadFile | ListFiles | DeleteFiles | CheckLocation,
+    Snapshot | Record | Restore | Inspect | CheckFiles | WriteFile | ReadFile | ListFiles | DeleteFiles | CheckLocation,
     Field(discriminator="kind"),
 ]
 
@@ -175,6 +211,15 @@ class TransferProgress(Reply):
     """Compressed, as in the location."""
     raw_bytes: Count = 0
     keys: Count = 0
+    replication_id: Name = ""
+    offset: Count = 0
+    """Of recordings: end of the last stored file, after which another transfer can continue. Set as soon as it records."""
+    recorded_until: Count = 0
+    """Of recordings: Unix time in ms. All changes before are stored."""
+    waiting_bytes: Count = 0
+    """Of recordings: received, but not stored."""
+    problem: Text = ""
+    """Of recordings: why files cannot be stored at present. The transfer repeats it."""
 
 
 ErrorCode = Literal[
@@ -203,6 +248,22 @@ class TransferState(Reply):
     error: Text = ""
     """For users: what failed and why."""
     error_code: ErrorCode | Name = ""
+
+
+class RecordResult(Reply):
+    """Result of a recording: where it ended, and why."""
+
+    replication_id: Name
+    offset: Count
+    """Another recording can continue after this position."""
+    recorded_until: Count
+    """Unix time in ms. All changes before are stored."""
+    reason: Literal["stopped", "stream-lost", "copy-lost"]
+    """`stream-lost`: the shard cannot send the changes after this position, or they cannot be replayed. `copy-lost`: the shard has
+    stopped or cannot be reached.
+    """
+    details: Text = ""
+    """For users: what happened."""
 
 
 class SlotContents(Reply):
@@ -270,4 +331,6 @@ class RestoreResult(Reply):
     raw_bytes: Count
     functions: list[Name] = Field(default=[], max_length=MAX_NAMES)
     slots: list[SlotContents] = Field(default=[], max_length=16_384)
-    """Of the restored keys."""
+    """Of the restored keys, before changes are made to them."""
+    replayed: Count = 0
+    """Commands of recorded changes."""

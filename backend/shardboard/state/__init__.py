@@ -22,7 +22,7 @@ from shardboard.state.cluster import (
     join_tokens,
     nodes,
 )
-from shardboard.state.data import backup_schedules, backups, locations, restores, transfers, uploads
+from shardboard.state.data import backup_schedules, backups, locations, recordings, restores, transfers, uploads
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.failures import outages
 from shardboard.state.metrics import latency, metric_history
@@ -51,6 +51,7 @@ __all__ = [
     "nodes",
     "outages",
     "placement_snapshots",
+    "recordings",
     "restores",
     "roles_and_acls",
     "service_tokens",

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shardboard.contract.change_files import history_ends, parse_change_file
 from shardboard.contract.transfers import CheckFiles, Inspect, Restore, RestoreFile, Snapshot, TransferProgress
 from shardboard.transfer.encryption import decrypted, encrypted
 from shardboard.transfer.errors import STOPPED, TransferError
 from shardboard.transfer.files import check_beginning
 from shardboard.transfer.movers import Mover
-from shardboard.transfer.specification import Specification
+from shardboard.transfer.specification import IMPORTING, Specification
 from shardboard.transfer.stores.store import Store
 from shardboard.transfer.sums import sum_results
 
@@ -73,9 +74,59 @@ class Copy:
         Path(TARGETS).write_text(json.dumps(targets))
         access = shards[transfer.targets[0].shard_uid]
         patterns = [f"--pattern={pattern}" for pattern in transfer.key_patterns]
-        return self._read_all(
-            transfer, ["restore", f"--targets={TARGETS}", f"--user={access.user}", *patterns], access.password
-        )
+        common = [f"--targets={TARGETS}", f"--user={access.user}"]
+        if not any(file.changes for file in transfer.files):
+            return self._read_all(transfer, ["restore", *common, *patterns], access.password)
+        with self._import_mode(transfer, common, access.password):
+            return self._restore_with_changes(transfer, [*common, *patterns], access.password)
+
+    def _restore_with_changes(self, transfer: Restore, arguments: Sequence[str], password: str) -> dict[str, Any]:
+        results = []
+        for file in transfer.files:
+            slots = ",".join(f"{first}-{last}" for first, last in file.changes_slots)
+            all_arguments = [*arguments, f"--slots={slots}"] if slots else [*arguments]
+            with self._run(["restore", *all_arguments, "--before-changes"], password) as mover:
+                results.append(self._read_one(file, mover, transfer.identities))
+            self._done = _plus(self._done, results[-1])
+            if file.changes:
+                all_arguments.append(f"--after={file.changes_after}")
+                if file.changes_until:
+                    all_arguments.append(f"--until={file.changes_until}")
+                known = [each for each in map(parse_change_file, file.changes) if each is not None]
+                all_arguments += [f"--end-of={identity}:{end}" for identity, end in history_ends(known).items()]
+                with self._run(["replay", *all_arguments], password) as mover:
+                    changes = self._replay(file, mover, transfer.identities)
+                results[-1] = _with_changes(results[-1], changes)
+                self._done = _plus(self._done, changes)
+        return sum_results(results)
+
+    def _replay(self, file: RestoreFile, mover: Mover, identities: Sequence[str]) -> dict[str, Any]:
+        """Pass files of changes to the mover, which ends before the last one if later changes are left out."""
+        count = 0
+        for path in file.changes:
+            stored = CountedParts(self._store.read(path), self._check_stopped)
+            needs_more = all(mover.feed(part) for part in decrypted(iter(stored), path, identities))
+            count += stored.bytes
+            if not needs_more:
+                break
+        self._check_stopped()
+        return {**_finish(mover, f"Changes of {file.path}"), "bytes": count}
+
+    @contextlib.contextmanager
+    def _import_mode(self, transfer: Restore, arguments: Sequence[str], password: str) -> Iterator[None]:
+        """Let the mover use the import mode of the shards, in which no key expires, and end it afterwards. If this process is
+        killed, the agent ends it for the shards in the file.
+        """
+        marker = Path(IMPORTING)
+        marker.write_text(json.dumps([[target.shard_uid, target.engine_id] for target in transfer.targets]))
+        try:
+            yield
+        finally:
+            with Mover(
+                self._specification.mover, ["end-import", *arguments], password, lambda _: None, reads_input=True
+            ) as mover:
+                mover.finish()
+            marker.unlink()
 
     def inspect(self, transfer: Inspect) -> dict[str, Any]:
         """Return the fields of SnapshotResult, summed over the files."""
@@ -124,8 +175,14 @@ class Copy:
     @contextlib.contextmanager
     def _run(self, arguments: list[str], password: str) -> Iterator[Mover]:
         self._check_stopped()
+        is_snapshot = arguments[0] == "snapshot"
         with Mover(
-            self._specification.mover, arguments, password, self._on_progress, reads_input=arguments[0] != "snapshot"
+            self._specification.mover,
+            arguments,
+            password,
+            self._on_progress,
+            reads_input=not is_snapshot,
+            writes_output=is_snapshot,
         ) as mover:
             self._mover = mover
             try:
@@ -202,6 +259,15 @@ def _check_sum(path: str, stored: CountedParts, expected: str | None) -> None:
     if expected not in (None, stored.sha256):
         message = f"The content of {path} has changed: its SHA-256 checksum differs from that in the manifest."
         raise TransferError("file-corrupted", message)
+
+
+def _with_changes(restored: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **restored,
+        "replayed": changes.get("replayed", 0),
+        "bytes": restored["bytes"] + changes["bytes"],
+        "raw_bytes": restored.get("raw_bytes", 0) + changes.get("raw_bytes", 0),
+    }
 
 
 def _finish(mover: Mover, path: str) -> dict[str, Any]:

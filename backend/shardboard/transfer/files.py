@@ -1,9 +1,9 @@
 """Transfers that work on files of a location, without shards."""
 
+import heapq
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from shardboard.contract.transfers import MAX_FILE_CHARACTERS, WriteFile
@@ -69,16 +69,17 @@ def _missing_files(store: Store, folder: str, expected: Mapping[str, int]) -> li
     return [path for path, size in expected.items() if found.get(path) != size]
 
 
-def list_files(store: Store, folder: str) -> dict[str, Any]:
-    """Return the result of ListFiles, sorted by path."""
-    found = list(islice(store.list(folder), MAX_FILES + 1))
+def list_files(store: Store, folder: str, suffix: str = "", after: str = "") -> dict[str, Any]:
+    """Return the result of ListFiles."""
+    matching = (file for file in store.list(folder) if file.path > after and file.path.endswith(suffix))
+    found = heapq.nsmallest(MAX_FILES + 1, matching, key=lambda file: file.path)
     files = [
         {
             "path": file.path,
             "bytes": file.bytes,
             "modified": file.modified.isoformat() if file.modified is not None else None,
         }
-        for file in sorted(found[:MAX_FILES], key=lambda file: file.path)
+        for file in found[:MAX_FILES]
     ]
     return {"files": files, "truncated": len(found) > MAX_FILES}
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from shardboard.contract.file_streams import ReceiveFile, SendFile
@@ -13,6 +14,7 @@ from shardboard.contract.transfers import (
     Inspect,
     ListFiles,
     ReadFile,
+    Record,
     Restore,
     Snapshot,
     TransferProgress,
@@ -22,6 +24,7 @@ from shardboard.transfer import file_streams, files
 from shardboard.transfer.copies import Copy
 from shardboard.transfer.errors import TransferError
 from shardboard.transfer.locations import open_store
+from shardboard.transfer.recordings import Recording
 from shardboard.transfer.specification import Specification
 from shardboard.transfer.stores.store import Store
 
@@ -32,24 +35,28 @@ class Job:
     def __init__(self, specification: Specification, report: Callable[[TransferProgress], None]) -> None:
         self._specification = specification
         self._report = report
-        self._copy: Copy | None = None
+        self._running: Copy | Recording | None = None
 
     def run(self) -> dict[str, Any]:
         """Return the result. Raises TransferError."""
         if isinstance(self._specification.transfer, CheckLocation):
             is_url = isinstance(self._specification.transfer.location, Url)
             return files.check_location(lambda: open_store(self._specification), only_read=is_url)
+        if isinstance(self._specification.transfer, Record):
+            open_location = partial(open_store, self._specification)
+            self._running = recording = Recording(self._specification, open_location, self._report)
+            return recording.run(self._specification.transfer)
         with closing(open_store(self._specification)) as store:
             if isinstance(self._specification.transfer, SendFile | ReceiveFile):
                 return file_streams.run(store, self._specification)
             return self._run_with(store)
 
     def stop(self) -> None:
-        if self._copy is not None:
-            self._copy.stop()
+        if self._running is not None:
+            self._running.stop()
 
     def _run_with(self, store: Store) -> dict[str, Any]:
-        self._copy = copy = Copy(self._specification, store, self._report)
+        self._running = copy = Copy(self._specification, store, self._report)
         match self._specification.transfer:
             case Snapshot() as transfer:
                 return copy.snapshot(transfer)
@@ -67,7 +74,7 @@ class Job:
             case ReadFile() as transfer:
                 return {"text": files.read_text(store, transfer.path)}
             case ListFiles() as transfer:
-                return files.list_files(store, transfer.folder)
+                return files.list_files(store, transfer.folder, transfer.suffix, transfer.after)
             case DeleteFiles() as transfer:
                 store.delete(transfer.paths)
                 return {}

@@ -35,6 +35,7 @@ class Mover:
         on_progress: Callable[[Mapping[str, Any]], None],
         *,
         reads_input: bool = False,
+        writes_output: bool = False,
     ) -> None:
         """Start the process in the current directory. `on_progress` is called in another thread."""
         self._on_progress = on_progress
@@ -46,7 +47,7 @@ class Mover:
                     [program, *arguments, f"--live-lines={lines_of_mover}"],
                     env={**os.environ, PASSWORD: password},
                     stdin=subprocess.PIPE if reads_input else subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL if reads_input else subprocess.PIPE,
+                    stdout=subprocess.PIPE if writes_output else subprocess.DEVNULL,
                     stderr=log,
                     pass_fds=(lines_of_mover,),
                     bufsize=0,
@@ -91,6 +92,27 @@ class Mover:
         except BrokenPipeError:
             return False
         return True
+
+    def request(self, line: str) -> None:
+        """Write a line to the input. Ignored if the process has ended: the caller notices when it reads."""
+        pipe: IO[bytes] = self._process.stdin  # type: ignore[assignment]
+        with contextlib.suppress(BrokenPipeError):
+            pipe.write(f"{line}\n".encode())
+
+    def read_line(self) -> dict[str, Any] | None:
+        """Return the next line of the output, an object; None at the end."""
+        line = bytearray()
+        while not line.endswith(b"\n"):
+            if not (byte := self.read(1)):
+                return None
+            line += byte
+        value = json.loads(line)
+        return value if isinstance(value, dict) else None
+
+    def read(self, size: int) -> bytes:
+        """Return at most this number of bytes of the output; none at the end."""
+        pipe: IO[bytes] = self._process.stdout  # type: ignore[assignment]
+        return pipe.read(size)
 
     def finish(self) -> dict[str, Any]:
         """Wait for the end and return the fields of the `end` line. Raises TransferError."""

@@ -12,6 +12,10 @@ PROGRESS, END, STDERR = "progress.json", "end.json", "stderr.log"
 """Files in the directory of a transfer. `progress.json` exists as soon as the specification is read; `end.json` is written last."""
 
 
+IMPORTING = "importing.json"
+"""File in this directory while shards are in import mode: their uids and engine ids."""
+
+
 class ShardAccess(BaseModel):
     """How to connect to a shard of this node."""
 

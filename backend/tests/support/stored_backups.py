@@ -5,9 +5,11 @@ from typing import Any
 
 from shardboard.console import Console
 from shardboard.domain.data.manifest import Manifest, ManifestFile
+from shardboard.state.cluster import actions
 from shardboard.state.data import backups
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.locations import BackupLocation
+from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
 
 LOCATION = {"type": "mount_point", "path": "/backups"}
@@ -66,3 +68,15 @@ async def all_backups(console: Console) -> list[Backup]:
     """Return all backups, oldest first."""
     async with console.store.read() as session:
         return sorted(await backups.page(session, limit=1000), key=lambda each: each.uid)
+
+
+async def end_backups(console: Console) -> None:
+    """Make all backups succeed, and end their actions."""
+    now = datetime.now(UTC)
+    async with console.store.begin() as session:
+        for row in await backups.page(session, limit=1000):
+            row.status, row.finished_at = "succeeded", now
+        for action in await actions.list_unfinished(session):
+            action.status, action.finished_at = "completed", now
+        for bdb in await bdbs.list_all(session):
+            bdb.action_uid = None

@@ -49,7 +49,19 @@ def test_long_lists_are_truncated(location: MountPoint, tmp_path: Path, monkeypa
     for name in "abc":
         (tmp_path / name).touch()
     listed = run(ListFiles(location=location))
-    assert (len(listed["files"]), listed["truncated"]) == (2, True)  # type: ignore[arg-type]
+    assert (paths(listed), listed["truncated"]) == (["a", "b"], True)
+    following = run(ListFiles(location=location, after="b"))
+    assert (paths(following), following["truncated"]) == (["c"], False)
+
+
+def test_lists_can_be_limited_to_names(location: MountPoint, tmp_path: Path) -> None:
+    for name in ("manifest.json", "a.rdb.zst"):
+        (tmp_path / name).touch()
+    assert paths(run(ListFiles(location=location, suffix="manifest.json"))) == ["manifest.json"]
+
+
+def paths(listed: dict[str, object]) -> list[str]:
+    return [file["path"] for file in listed["files"]]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

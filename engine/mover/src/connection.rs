@@ -106,6 +106,34 @@ impl Connection {
         }
     }
 
+    /// Sets how long `read_available` waits.
+    pub fn set_read_timeout(&self, timeout: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(timeout)).map_err(lost)
+    }
+
+    /// Reads what has arrived. `None`: nothing did within the timeout.
+    pub fn read_available(&mut self, buffer: &mut [u8]) -> Result<Option<usize>> {
+        if !self.input.is_empty() {
+            return Ok(Some(self.take_input(buffer)));
+        }
+        match self.stream.read(buffer) {
+            Ok(0) => Err(closed()),
+            Ok(count) => Ok(Some(count)),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
+                _ => Err(lost(error)),
+            },
+        }
+    }
+
+    /// Moves bytes that were received before.
+    fn take_input(&mut self, buffer: &mut [u8]) -> usize {
+        let some = buffer.len().min(self.input.len());
+        buffer[..some].copy_from_slice(&self.input[..some]);
+        self.input.drain(..some);
+        some
+    }
+
     fn receive(&mut self) -> Result<()> {
         let filled = self.input.len();
         self.input.resize(filled + CHUNK, 0);
@@ -124,10 +152,7 @@ impl Connection {
 impl Read for Connection {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if !self.input.is_empty() {
-            let some = buffer.len().min(self.input.len());
-            buffer[..some].copy_from_slice(&self.input[..some]);
-            self.input.drain(..some);
-            return Ok(some);
+            return Ok(self.take_input(buffer));
         }
         match self.stream.read(buffer) {
             Ok(0) if !buffer.is_empty() => Err(std::io::Error::other(closed())),

@@ -3,11 +3,14 @@
 //! * `snapshot`: shard -> `rdb` -> `compression` -> standard output
 //! * `restore`: standard input -> `compression` -> `rdb` -> shards
 //! * `inspect`: standard input -> `compression` -> `rdb`
+//! * `record`: replication stream of a shard -> `changes` -> standard output
+//! * `replay`: standard input -> `changes` -> shards
 //!
 //! `statistics`, `digest` and `analysis` describe the keys that pass. `lines` reports progress and
 //! the result.
 
 mod analysis;
+pub mod changes;
 mod clock;
 mod compression;
 mod connection;
@@ -19,6 +22,8 @@ mod lines;
 mod options;
 mod pace;
 pub mod rdb;
+mod record;
+mod replay;
 mod restore;
 pub mod slots;
 mod snapshot;
@@ -66,6 +71,13 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Task::Restore(options) => {
             file(std::io::stdin()).and_then(|input| restore::run(&options, &password, input, &progress))
         }
+        Task::Record(options) => file(std::io::stdin()).and_then(|requests| {
+            record::run(&options, &password, requests, file(std::io::stdout())?, &progress)
+        }),
+        Task::Replay(options) => {
+            file(std::io::stdin()).and_then(|input| replay::run(&options, &password, input, &progress))
+        }
+        Task::EndImport(options) => restore::import_mode::end(&options, &password),
         Task::Inspect => file(std::io::stdin()).and_then(|input| inspect::run(input, &progress)),
     };
     lines.end(&outcome);

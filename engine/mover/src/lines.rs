@@ -4,9 +4,9 @@ use crate::error::{Error, Result};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct Progress {
     /// Compressed.
     pub bytes: AtomicU64,
     pub keys: AtomicU64,
+    /// Other fields of the line.
+    pub more: Mutex<Map<String, Value>>,
 }
 
 /// Counts the bytes that pass through a reader or a writer.
@@ -71,10 +73,14 @@ impl Lines {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let [raw_bytes, bytes, keys] = [&progress.raw_bytes, &progress.bytes, &progress.keys]
                     .map(|count| count.load(Ordering::Relaxed));
-                write_line(
-                    &mut file,
-                    &json!({"kind": "progress", "raw_bytes": raw_bytes, "bytes": bytes, "keys": keys}),
-                );
+                let mut line = progress.more.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                line.extend([
+                    ("kind".into(), "progress".into()),
+                    ("raw_bytes".into(), raw_bytes.into()),
+                    ("bytes".into(), bytes.into()),
+                    ("keys".into(), keys.into()),
+                ]);
+                write_line(&mut file, &line.into());
             }
             file
         });

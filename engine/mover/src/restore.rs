@@ -1,7 +1,10 @@
 //! Writes the keys of a file to shards.
 
 mod cold;
+mod erase;
+pub mod import_mode;
 mod pieces;
+mod rejection;
 mod target;
 
 use crate::clock::now_ms;
@@ -16,7 +19,9 @@ use crate::slots::SlotSet;
 use crate::statistics::add_library;
 use cold::ColdValue;
 pub use cold::DATA_TYPE as FLASH_DATA_TYPE;
+pub use erase::Erasure;
 use pieces::Pieces;
+pub use rejection::{MAX_FULL, MAX_RETRY, RETRY_INTERVAL, Rejection, reason};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -42,12 +47,33 @@ pub struct TargetOptions {
     pub slots: Vec<(u16, u16)>,
 }
 
+impl TargetOptions {
+    pub fn slot_set(&self) -> Result<SlotSet> {
+        let mut slots = SlotSet::default();
+        if !self.slots.iter().all(|&(first, last)| slots.insert(first, last)) {
+            return Err(Error::general("a range of slots of a target is invalid"));
+        }
+        Ok(slots)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     pub targets: Vec<TargetOptions>,
     pub user: String,
     /// Only matching keys are restored. Empty: all.
     pub patterns: Vec<String>,
+    /// Recorded changes will be made to the keys: other keys of the slots are deleted, and keys that have
+    /// expired since are restored.
+    pub before_changes: bool,
+    /// Slots of the file.
+    pub slots: SlotSet,
+}
+
+/// For each slot, the index of its target.
+pub fn targets_by_slot(targets: &[TargetOptions]) -> Result<Vec<Option<usize>>> {
+    let sets: Vec<SlotSet> = targets.iter().map(TargetOptions::slot_set).collect::<Result<_>>()?;
+    Ok((0..resp::slot::SLOTS).map(|slot| sets.iter().position(|set| set.contains(slot))).collect())
 }
 
 #[derive(Debug, Default)]
@@ -71,7 +97,7 @@ pub fn run(
         let mut targets = Vec::new();
         let mut threads = Vec::new();
         for target in &options.targets {
-            let (target, thread) = Target::start(scope, target, &options.user, password)?;
+            let (target, thread) = Target::start(scope, target, options, password)?;
             targets.push(target);
             threads.push(thread);
         }
@@ -110,7 +136,7 @@ fn fields(
 }
 
 struct Restore<'a> {
-    patterns: &'a [String],
+    options: &'a Options,
     targets: Vec<Target>,
     /// For each slot, the index of its target.
     owners: Vec<Option<usize>>,
@@ -122,7 +148,7 @@ impl<'a> Restore<'a> {
     fn new(options: &'a Options, targets: Vec<Target>) -> Self {
         let owner = |slot| targets.iter().position(|target| target.slots.contains(slot));
         let owners = (0..resp::slot::SLOTS).map(owner).collect();
-        Self { patterns: &options.patterns, targets, owners, counts: Counts::default(), keys: 0 }
+        Self { options, targets, owners, counts: Counts::default(), keys: 0 }
     }
 
     fn run(mut self, reader: &mut Reader<'_>, progress: &Progress) -> Result<Counts> {
@@ -138,7 +164,7 @@ impl<'a> Restore<'a> {
                     }
                 }
                 // Restoring some keys must not replace functions of other applications.
-                Event::Function(code) if self.patterns.is_empty() => self.function(&code)?,
+                Event::Function(code) if self.options.patterns.is_empty() => self.function(&code)?,
                 Event::Function(_) => {}
                 Event::End => break,
             }
@@ -154,8 +180,9 @@ impl<'a> Restore<'a> {
 
     /// Returns the index of the target. Counts the key if it is not restored.
     fn target(&mut self, entry: &Entry) -> Option<usize> {
-        let is_selected = self.patterns.is_empty()
-            || self.patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), &entry.key));
+        let patterns = &self.options.patterns;
+        let is_selected = patterns.is_empty()
+            || patterns.iter().any(|pattern| glob::matches(pattern.as_bytes(), &entry.key));
         let owner = self.owners[usize::from(entry.slot)].filter(|_| is_selected && !entry.is_importing);
         if owner.is_none() {
             self.counts.skipped += 1;
@@ -165,7 +192,7 @@ impl<'a> Restore<'a> {
             self.unsupported("key of a database other than 0");
             return None;
         }
-        if entry.expires.is_some_and(|at| at <= now_ms()) {
+        if !self.options.before_changes && entry.expires.is_some_and(|at| at <= now_ms()) {
             self.counts.expired += 1;
             return None;
         }

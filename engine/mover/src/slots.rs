@@ -39,6 +39,13 @@ impl SlotSet {
         true
     }
 
+    pub fn intersection(mut self, other: &Self) -> Self {
+        for (word, other) in self.bits.iter_mut().zip(other.bits.iter()) {
+            *word &= other;
+        }
+        self
+    }
+
     #[inline]
     pub fn contains(&self, slot: u16) -> bool {
         self.bits.get(usize::from(slot) / 64).is_some_and(|word| word >> (slot % 64) & 1 == 1)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from shardboard.agent.data.import_modes import ImportModes
 from shardboard.agent.databases import shard_config
 from shardboard.agent.databases.processes import ShardSupervisor
 from shardboard.agent.detached_processes import DetachedProcesses, tail
@@ -23,6 +24,7 @@ from shardboard.contract.transfers import (
     CheckFiles,
     ErrorCode,
     Inspect,
+    Record,
     Restore,
     Snapshot,
     StartTransfer,
@@ -37,6 +39,8 @@ from shardboard.transfer.specification import END, MOVER, PROGRESS, STDERR, Shar
 
 PROGRAM = "shardboard.transfer"
 PACE_FILE = "snapshot-pace"
+RECORDING = "recording"
+"""Empty file in the directory of a recording."""
 KEEP_SECONDS = 7 * 86_400
 """How long the result of a transfer is kept that the console does not remove, for example because its store was replaced."""
 
@@ -55,7 +59,7 @@ class Transfers:
     def __init__(
         self, settings: AgentSettings, supervisor: ShardSupervisor, on_start: Callable[[int], None] = lambda _: None
     ) -> None:
-        """`on_start` is called with the pid of each new process."""
+        """`on_start` is called with the pid of each new process that copies data."""
         self._settings = settings
         self._supervisor = supervisor
         self._on_start = on_start
@@ -63,6 +67,7 @@ class Transfers:
         self._stopped: set[str] = set()
         """Ids of processes that were asked to end."""
         self._changing = asyncio.Lock()
+        self._import_modes = ImportModes(self._processes, supervisor)
 
     async def adopt(self) -> None:
         """Find the processes that an earlier agent started."""
@@ -75,7 +80,9 @@ class Transfers:
                 return state
             try:
                 specification = self._specification(request.transfer)
-                self._on_start(await asyncio.to_thread(self._spawn, request.id, specification))
+                pid = await asyncio.to_thread(self._spawn, request.id, specification)
+                if not isinstance(request.transfer, Record):
+                    self._on_start(pid)
             except StartRefused as error:
                 return TransferState(id=request.id, state="absent", error=str(error), error_code=error.code)
             except OSError as error:
@@ -85,6 +92,7 @@ class Transfers:
             return TransferState(id=request.id, state="running")
 
     async def states(self, request: TransferReferences) -> list[TransferState]:
+        await self._import_modes.end(request.ids)
         return await asyncio.to_thread(lambda: [self._state(identity) for identity in request.ids])
 
     async def stop(self, request: TransferReferences) -> list[TransferState]:
@@ -98,6 +106,8 @@ class Transfers:
     async def remove(self, request: TransferReferences) -> list[TransferState]:
         """Kill the processes that run, and delete their directories. Unknown ids are ignored."""
         async with self._changing:
+            await asyncio.to_thread(self._processes.kill, request.ids)
+            await self._import_modes.end(request.ids)
             await self._processes.remove(request.ids)
             self._stopped.difference_update(request.ids)
             return await self.states(request)
@@ -107,8 +117,12 @@ class Transfers:
         await self._processes.park()
 
     def pids(self) -> Iterable[int]:
-        """Return the ids of the running processes."""
-        return [process.pid for process in self._processes.running().values()]
+        """Return the ids of the running processes that copy data, which yield to others. Recordings would lag behind."""
+        running = self._processes.running().items()
+        return [process.pid for identity, process in running if not self._is_recording(identity)]
+
+    def _is_recording(self, identity: str) -> bool:
+        return (self._processes.directory(identity) / RECORDING).exists()
 
     def _state(self, identity: str) -> TransferState:
         running = self._processes.is_running(identity)  # read first: an ended process writes nothing further
@@ -129,11 +143,11 @@ class Transfers:
         """Return the transfer with what its process needs. Raises StartRefused."""
         shards: dict[int, str] = {}
         mover = ""
-        if isinstance(transfer, Snapshot):
+        if isinstance(transfer, Snapshot | Record):
             shards = {transfer.shard_uid: transfer.engine_id}
         elif isinstance(transfer, Restore):
             shards = {target.shard_uid: target.engine_id for target in transfer.targets}
-        if isinstance(transfer, Snapshot | Restore | Inspect | CheckFiles):
+        if isinstance(transfer, Snapshot | Record | Restore | Inspect | CheckFiles):
             mover = self._mover()
         return Specification(
             transfer=transfer,
@@ -168,7 +182,10 @@ class Transfers:
     def _spawn(self, identity: str, specification: Specification) -> int:
         """Start the process and return its pid."""
         self._remove_expired()
-        return spawn(self._processes, identity, specification)
+        pid = spawn(self._processes, identity, specification)
+        if isinstance(specification.transfer, Record):
+            (self._processes.directory(identity) / RECORDING).touch()
+        return pid
 
     def _remove_expired(self) -> None:
         oldest = time.time() - KEEP_SECONDS

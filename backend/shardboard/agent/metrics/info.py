@@ -104,6 +104,8 @@ class InfoReader:
         if fields is None:
             self._locate(lines)
             fields = self._fields(lines) or {}
+        if fields.get("connected_slaves", "0") != "0":
+            fields["connected_slaves"] = str(_replicas(lines))
         return InfoReply(fields, _section(lines, _COMMANDS), _section(lines, _DATABASES), _section(lines, _ERRORS))
 
     def _fields(self, lines: list[str]) -> dict[str, str] | None:
@@ -124,6 +126,11 @@ class InfoReader:
         self._places = [(name, f"{name}:", line_numbers[name]) for name in _FIELDS if name in line_numbers]
         self._places += [(title, title, line_numbers[title]) for title in (_COMMANDS,) if title in line_numbers]
         self._places.sort(key=lambda position: position[2])
+
+
+def _replicas(lines: Iterable[str]) -> int:
+    """Return the number of replicas. Transfers that read from a shard are listed as well, but without a port."""
+    return sum(line.startswith("slave") and ":ip=" in line and ",port=0," not in line for line in lines)
 
 
 def _section(lines: list[str], title: str) -> list[str]:

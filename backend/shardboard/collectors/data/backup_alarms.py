@@ -8,10 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.domain.alerting import alert_settings, backup_alarms
 from shardboard.domain.alerting.alarms import Alarm
 from shardboard.domain.alerting.backup_alarms import FinishedBackup, MonitoredSchedule
+from shardboard.domain.alerting.recording_alarms import RecordedPair, recording_alarm
 from shardboard.domain.data.statuses import BackupStatus
 from shardboard.domain.databases import backup_rules
 from shardboard.domain.databases.bdb_status import IN_SERVICE
-from shardboard.state.data import backup_schedules, backups
+from shardboard.state.data import backup_schedules, backups, recordings
+from shardboard.state.data.recordings import Recording
 from shardboard.state.databases.bdbs import Bdb
 
 RECENT_BACKUPS = 20
@@ -36,7 +38,23 @@ async def read_backup_alarms(session: AsyncSession, databases: Sequence[Bdb], no
             [_finished_backup(each) for each in finished.get(bdb.uid, ())],
             now,
         )
+        alarms += await _recording_alarms(session, bdb, now)
     return alarms
+
+
+async def _recording_alarms(session: AsyncSession, bdb: Bdb, now: datetime) -> list[Alarm]:
+    seconds = backup_rules.policy_of(bdb.config).segment_seconds
+    if seconds is None:
+        return []
+    newest = {row.pair: row for row in await recordings.list_for_bdb(session, bdb.uid) if _is_current(row, bdb)}
+    pairs = [RecordedPair(each.recorded_until or each.created_at, each.detail) for each in newest.values()]
+    alarm = recording_alarm(bdb.uid, bdb.name, seconds, pairs, now)
+    return [alarm] if alarm is not None else []
+
+
+def _is_current(row: Recording, bdb: Bdb) -> bool:
+    """Return whether a recording belongs to one of the present pairs of a database, and not to a deleted one with its uid."""
+    return row.pair < bdb.shards_count and row.created_at >= bdb.created_at
 
 
 def _finished_backup(row: backups.FinishedBackup) -> FinishedBackup:

@@ -52,13 +52,30 @@ class LocationAccess:
         if state.result is None:
             raise Unavailable("location_failed", state.error or "The files cannot be deleted.")
 
-    async def find_backups(self, location: Location, known: Collection[str]) -> FoundBackups:
-        """Return the backups in a location, except those in `known` folders. Raises Unavailable with the reason."""
-        _, state = await self._transfers.execute(ListFiles(location=location))
+    async def list_files(self, location: Mapping[str, Any], folder: str) -> list[str]:
+        """Return the paths of all files in a folder. Raises NotAcceptable or Unavailable with the reason."""
+        paths: list[str] = []
+        after = ""
+        while True:
+            message = ListFiles.model_validate({"location": location, "folder": folder, "after": after})
+            found, is_truncated = await self._list(message)
+            paths += found
+            if not is_truncated or not found:
+                return paths
+            after = found[-1]
+
+    async def _list(self, message: ListFiles) -> tuple[list[str], bool]:
+        """Return paths, and whether there are more."""
+        _, state = await self._transfers.execute(message)
         if state.result is None:
             raise Unavailable("location_failed", state.error or "The files of the location cannot be listed.")
+        files = state.result.get("files", [])
+        return [str(each.get("path")) for each in files if isinstance(each, dict)], bool(state.result.get("truncated"))
+
+    async def find_backups(self, location: Location, known: Collection[str]) -> FoundBackups:
+        """Return the backups in a location, except those in `known` folders. Raises Unavailable with the reason."""
         suffix = f"/{folder_names.MANIFEST}"
-        paths = (str(each.get("path")) for each in state.result.get("files", []) if isinstance(each, dict))
+        paths, is_truncated = await self._list(ListFiles(location=location, suffix=suffix))
         found = {path.removesuffix(suffix) for path in paths if path.endswith(suffix)}
         folders = sorted(found - set(known), reverse=True)
         limit = asyncio.Semaphore(CONCURRENT)
@@ -73,7 +90,7 @@ class LocationAccess:
         return FoundBackups(
             manifests={folder: each for folder, each in results.items() if isinstance(each, Manifest)},
             invalid={folder: each for folder, each in results.items() if isinstance(each, str)},
-            has_more=len(folders) > MAX_READ or bool(state.result.get("truncated")),
+            has_more=len(folders) > MAX_READ or is_truncated,
         )
 
 

@@ -21,6 +21,12 @@ def backup_folder(name: str, bdb_uid: int, backup_uid: int, moment: datetime) ->
     return f"{database_folder(name, bdb_uid)}/{moment.astimezone(UTC):%Y%m%dT%H%M%SZ}-{backup_uid}"
 
 
+def changes_folder(name: str, bdb_uid: int, ranges: Ranges, recording: str) -> str:
+    """Return the folder of a recording of a replication pair. `recording` makes it unique."""
+    first, last = (ranges[0][0], ranges[-1][1]) if ranges else (0, SLOTS - 1)
+    return f"{database_folder(name, bdb_uid)}/changes/{first}-{last}/{recording}"
+
+
 def file_name(ranges: Ranges, attempt: int, compression: str, *, is_encrypted: bool = False) -> str:
     """Return the name of the file of a replication pair.
 

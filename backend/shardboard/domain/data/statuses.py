@@ -63,6 +63,7 @@ class TransferKind(StrEnum):
     """Kinds of transfers that the store records, as in `contract/transfers.py`."""
 
     SNAPSHOT = "snapshot"
+    RECORD = "record"
     RESTORE = "restore"
     CHECK_FILES = "check_files"
     INSPECT = "inspect"

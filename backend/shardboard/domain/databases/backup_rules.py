@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from shardboard.domain.data import retention, schedules
+from shardboard.domain.data import recordings, retention, schedules
 from shardboard.domain.data.retention import Rules
 from shardboard.domain.data.schedules import CronSchedule, IntervalSchedule, Schedule
 from shardboard.domain.rules import ValidationError
@@ -20,7 +20,14 @@ DEFAULTS: Mapping[str, Any] = {
     "backup": False,
     "backup_interval": 86400,
     "backup_interval_offset": 0,
-    "backup_schedule": {"cron": "", "time_zone": "UTC", "window_minutes": 60, "verify": False},
+    "backup_schedule": {
+        "cron": "",
+        "time_zone": "UTC",
+        "window_minutes": 60,
+        "verify": False,
+        "record_changes": False,
+        "record_segment_seconds": recordings.DEFAULT_SEGMENT,
+    },
     "backup_location": {},
     "backup_location_uid": 0,
     "backup_history": 0,
@@ -39,19 +46,28 @@ class BackupPolicy:
     verify: bool
     """Whether each scheduled backup is restored into a temporary database."""
     rules: Rules
+    segment_seconds: int | None
+    """How often recorded changes are stored; None if changes are not recorded."""
 
 
 def policy_of(stored: BdbFields) -> BackupPolicy:
     """Return the policy of a database. Fields that an earlier release did not store have their defaults."""
     spec = {**DEFAULTS, **stored}
-    options = spec["backup_schedule"]
+    options = schedule_options(spec)
+    schedule = _schedule_of(spec)
     return BackupPolicy(
-        schedule=_schedule_of(spec),
+        schedule=schedule,
         window=timedelta(minutes=options["window_minutes"]),
         time_zone=options["time_zone"],
         verify=options["verify"],
         rules=retention.parse(spec["backup_retention"], max(0, spec["backup_history"])),
+        segment_seconds=options["record_segment_seconds"] if schedule and options["record_changes"] else None,
     )
+
+
+def schedule_options(spec: BdbFields) -> dict[str, Any]:
+    """Return `backup_schedule` with all members, of which an earlier release did not store all."""
+    return {**DEFAULTS["backup_schedule"], **spec["backup_schedule"]}
 
 
 def _schedule_of(spec: BdbFields) -> Schedule | None:
@@ -77,6 +93,21 @@ def check_schedule(spec: BdbFields) -> ValidationError | None:
     return None if cron["cron"] or not spec["backup"] else _check_interval(spec)
 
 
+def check_recording(spec: BdbFields) -> ValidationError | None:
+    """Return an error if the changes of the database cannot be recorded."""
+    options = schedule_options(spec)
+    if error := _range_error(options["record_segment_seconds"], recordings.MIN_SEGMENT, recordings.MAX_SEGMENT):
+        message = f"backup_schedule.record_segment_seconds {error}."
+        return _invalid("invalid_backup_schedule", message, "backup_schedule")
+    if spec["backup"] and options["record_changes"] and spec.get("bigstore"):
+        message = (
+            "Changes of databases on flash cannot be recorded. Set backup_schedule.record_changes to false, and make backups "
+            "more often."
+        )
+        return _invalid("not_supported", message, "backup_schedule")
+    return None
+
+
 def _check_interval(spec: BdbFields) -> ValidationError | None:
     interval, offset = spec["backup_interval"], spec["backup_interval_offset"]
     if not interval:
@@ -95,7 +126,7 @@ def check_location(spec: BdbFields) -> ValidationError | None:
     inline, named = spec["backup_location"], spec["backup_location_uid"]
     if inline and named:
         message = (
-            "backup_location and backup_location_uid exclude each other. Set one of them, and the other to {} or 0."
+            "backup_location and backup_location_uid are mutually exclusive. Set one of them, and the other to {} or 0."
         )
         return _invalid("invalid_backup_location", message, "backup_location_uid")
     if spec["backup"] and not inline and not named:

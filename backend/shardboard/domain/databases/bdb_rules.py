@@ -214,7 +214,7 @@ def _flash(spec: BdbFields) -> ValidationError | None:
             return None
         return _invalid(
             "not_supported",
-            f"{field} applies to databases on flash only. Leave it out, or set bigstore to true.",
+            f"{field} applies to databases on flash only. Omit it, or set bigstore to true.",
             field,
         )
     if not size:
@@ -358,7 +358,7 @@ def _unsupported(spec: BdbFields) -> ValidationError | None:
     """Refuse unsupported features: accepting such a field without effect would mislead the client."""
     for field, supported, code, reason in _UNSUPPORTED:
         if spec.get(field, supported) != supported:
-            return _invalid(code, f"{reason} supported. Leave {field} out or set it to {_literal(supported)}.", field)
+            return _invalid(code, f"{reason} supported. Omit {field}, or set it to {_literal(supported)}.", field)
     return None
 
 
@@ -397,6 +397,7 @@ _RULES = (
     backup_rules.check_schedule,
     backup_rules.check_location,
     backup_rules.check_retention,
+    backup_rules.check_recording,
     _unsupported,
     _tags,
     _version,

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Any
 
 from shardboard.contract.file_streams import ReceiveFile, SendFile
-from shardboard.contract.transfers import ErrorCode, StartTransfer, TransferProgress, TransferState
+from shardboard.contract.transfers import ErrorCode, RecordResult, StartTransfer, TransferProgress, TransferState
 from shardboard.driver.interfaces import NodeRef
 from shardboard.errors import AgentRefused
 
@@ -34,9 +34,9 @@ class FakeTransfers:
         self.stream_nodes: list[int] = []
         """Nodes that were requested to send or receive files."""
 
-    def set_transfer_progress(self, identity: str, **progress: int) -> None:
+    def set_transfer_progress(self, identity: str, **progress: int | str) -> None:
         """Set the fields of `TransferProgress` of a running transfer."""
-        self._replace_transfer(identity, progress=TransferProgress(**progress))
+        self._replace_transfer(identity, progress=TransferProgress.model_validate(progress))
 
     def end_transfer(
         self,
@@ -68,8 +68,8 @@ class FakeTransfers:
     async def stop_transfers(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
         self._record_call("stop_transfers", node)
         for identity in ids:
-            if self._transfer_state(node, identity).state == "running":
-                self.end_transfer(identity, error="The transfer was stopped.", error_code="stopped")
+            if (state := self._transfer_state(node, identity)).state == "running":
+                self._stop_transfer(state)
         return [self._transfer_state(node, identity) for identity in ids]
 
     async def remove_transfers(self, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
@@ -108,6 +108,20 @@ class FakeTransfers:
         if state is None or self.started_transfers[identity][0] != node.uid:
             return TransferState(id=identity, state="absent")
         return state
+
+    def _stop_transfer(self, state: TransferState) -> None:
+        """End a transfer as agents do: a recording succeeds at the position of its progress."""
+        if self.started_transfers[state.id][1].transfer.kind != "record":
+            self.end_transfer(state.id, error="The transfer was stopped.", error_code="stopped")
+            return
+        done = state.progress
+        result = RecordResult(
+            replication_id=done.replication_id,
+            offset=done.offset,
+            recorded_until=done.recorded_until,
+            reason="stopped",
+        )
+        self.end_transfer(state.id, result.model_dump())
 
     def _replace_transfer(self, identity: str, **update: Any) -> None:
         self.transfers[identity] = self.transfers[identity].model_copy(update=update)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -40,6 +41,16 @@ async def build(session: AsyncSession, backup: Backup, snapshots: Sequence[Trans
         analysis=merge_analyses([results[each.uid].analysis for each in ordered]),
         recipients=backup.recipients,
     )
+
+
+def positions(manifest: Manifest) -> list[dict[str, Any]] | None:
+    """Return the moments of the files (`Backup.positions`); None if the engine did not report them."""
+    if not all(each.replication_id and each.ended for each in manifest.files):
+        return None
+    return [
+        {"replication_id": each.replication_id, "offset": each.replication_offset, "ended": each.ended}
+        for each in manifest.files
+    ]
 
 
 def _file(backup: Backup, transfer: Transfer, result: SnapshotResult) -> ManifestFile:

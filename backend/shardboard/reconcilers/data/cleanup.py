@@ -113,10 +113,7 @@ class DataCleanupLoop:
         removable = [
             row
             for row in stored
-            if (
-                row.finished_at is not None
-                or (row.backup_uid is None and row.restore_uid is None and row.created_at < oldest)
-            )
+            if (row.finished_at is not None or (transfers.belongs_to_request(row) and row.created_at < oldest))
             and (row.node_uid in available or row.node_uid not in known)
         ]
         if not removable:
@@ -128,7 +125,7 @@ class DataCleanupLoop:
                 if row is None or state.state != "absent":
                     continue
                 row.is_stored_on_node = False
-                if row.backup_uid is None and row.restore_uid is None:
+                if transfers.belongs_to_request(row) or row.recording_uid is not None:
                     await session.delete(row)
 
     async def _delete_files(self, backup_uid: int, machines: Sequence[Node]) -> None:
@@ -177,7 +174,7 @@ class DataCleanupLoop:
                 if row.status == TransferStatus.SUCCEEDED:
                     backup.files_to_delete, backup.delete_error, backup.delete_retry_at = [], "", None
                 elif row.status == TransferStatus.FAILED:
-                    backup.delete_error = f"Its files could not be deleted and are tried again. {row.error}"
+                    backup.delete_error = f"Its files could not be deleted. The console retries. {row.error}"
                     backup.delete_retry_at = datetime.now(UTC) + RETRY
 
 

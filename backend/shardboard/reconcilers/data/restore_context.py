@@ -1,7 +1,8 @@
 """Rows that a step of a restore needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -40,6 +41,11 @@ class RestoreContext:
     @property
     def checks(self) -> list[Transfer]:
         return [each for each in self.transfers if each.kind == TransferKind.CHECK_FILES]
+
+    @property
+    def lists(self) -> list[Transfer]:
+        """Lists of files with recorded changes."""
+        return [each for each in self.transfers if each.kind == TransferKind.LIST_FILES]
 
     @property
     def writes(self) -> list[Transfer]:
@@ -103,13 +109,29 @@ class RestoreContext:
     def files(self, source: int, targets: Sequence[Shard]) -> list[RestoreFile]:
         """Return the files of a source that can contain keys of these primaries."""
         return [
-            RestoreFile(path=each["path"], sha256=each["sha256"])
+            RestoreFile(path=each["path"], sha256=each["sha256"], **self._changes(each))
             for each in self.row.sources[source]["files"]
             if any(
                 restore_plan.overlaps(slots.parse(each["slots"]) or EVERY_SLOT, self.slots_of(shard))
                 for shard in targets
             )
         ]
+
+    def _changes(self, file: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields about recorded changes of a file."""
+        if self.row.until is None:
+            return {}
+        until = epoch_ms(self.row.until)
+        return {
+            "changes": file.get("changes", []),
+            "changes_after": file["recording"]["offset"],
+            "changes_until": until,
+            "changes_slots": list(slots.parse(file["slots"]) or EVERY_SLOT),
+        }
+
+
+def epoch_ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
 
 
 async def load_context(session: AsyncSession, row: Restore) -> RestoreContext:

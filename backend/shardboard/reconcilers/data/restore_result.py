@@ -20,6 +20,7 @@ async def write(session: AsyncSession, context: RestoreContext) -> None:
     results = (await transfers.results(session, [each.uid for each in effective])).values()
     row.restored = sum(each["restored"] for each in results)
     row.expired = sum(each["expired"] for each in results)
+    row.replayed = sum(each.get("replayed", 0) for each in results)
     unsupported: dict[str, int] = {}
     for each in results:
         for reason, count in each["unsupported"].items():
@@ -27,6 +28,8 @@ async def write(session: AsyncSession, context: RestoreContext) -> None:
     row.unsupported = unsupported
     if row.expected_keys is not None:
         row.skipped = max(0, row.expected_keys - row.restored - row.expired - sum(unsupported.values()))
+    if row.until is not None:  # the manifest describes the keys before the changes
+        return
     if row.kind != RestoreKind.RESTORE or row.mode != RestoreMode.REPLACE or row.key_patterns:
         return
     stored = await backups.manifest(session, row.backup_uid or 0)

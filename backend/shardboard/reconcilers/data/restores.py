@@ -18,7 +18,7 @@ from shardboard.domain.data import restore_plan
 from shardboard.domain.data.restore_plan import NodeTransfer, Primary, RestoreAttempt, RestorePlan
 from shardboard.domain.data.statuses import RestoreKind, RestoreMode, TransferKind, TransferStatus
 from shardboard.driver.interfaces import Agents
-from shardboard.reconcilers.data import inspections, restore_checks, restore_end
+from shardboard.reconcilers.data import inspections, restore_changes, restore_checks, restore_end
 from shardboard.reconcilers.data.backups import POLL_SECONDS, limits
 from shardboard.reconcilers.data.restore_context import RestoreContext, load_context
 from shardboard.reconcilers.data.restore_erasure import Erasure
@@ -92,6 +92,8 @@ class RestoreBdb:
         if not context.has_changed_keys:
             if context.row.kind == RestoreKind.IMPORT and not context.row.forecast:
                 return await self._inspect(action, context)
+            if restore_changes.is_needed(context):
+                return await self._find_changes(action, context)
             if context.row.mode == RestoreMode.REPLACE and (waiting := await self._check_files(action, context)):
                 return waiting
         return await self._erasure.step(action, context)
@@ -108,6 +110,17 @@ class RestoreBdb:
             if outcome := await inspections.advance(leased, current, poll):
                 return outcome
             return await inspections.conclude(leased, current)
+
+    async def _find_changes(self, action: Action, context: RestoreContext) -> Outcome:
+        """Choose the files with recorded changes, so that a missing one costs no data."""
+        poll = await self._poller.poll(
+            context.lists, context.nodes, lambda each: restore_changes.message(context, each)
+        )
+        async with leased_transaction(self._store, action) as leased:
+            current = await _load(leased, action) if leased is not None else None
+            if leased is None or current is None:
+                return Outcome()
+            return await restore_changes.advance(leased, current, poll) or Outcome()
 
     async def _check_files(self, action: Action, context: RestoreContext) -> Outcome | None:
         """Let each node that will read the files check them. Returns None if all can be read."""

@@ -8,16 +8,16 @@ import asyncio
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from shardboard.contract.transfers import InspectResult, RestoreResult, SnapshotResult
+from shardboard.contract.transfers import InspectResult, RecordResult, RestoreResult, SnapshotResult
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
-from shardboard.driver.interfaces import Agents, StartTransfer, TransferState
+from shardboard.driver.interfaces import Agents, NodeRef, StartTransfer, TransferState
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.cluster.nodes import Node
@@ -32,10 +32,12 @@ FIRST_POLL_SECONDS = 0.2
 Request = Callable[[Transfer], Any]
 """Returns the contract's message of a transfer, or None if it is no longer possible."""
 
+_Call = Callable[[NodeRef, Sequence[str]], Awaitable[list[TransferState]]]
 _RESULTS: Mapping[str, type[BaseModel]] = {
     TransferKind.SNAPSHOT: SnapshotResult,
     TransferKind.RESTORE: RestoreResult,
     TransferKind.INSPECT: InspectResult,
+    TransferKind.RECORD: RecordResult,
 }
 
 
@@ -86,13 +88,20 @@ class TransferPoller:
 
     async def remove(self, rows: Sequence[Transfer], nodes: Sequence[Node]) -> Poll:
         """Kill transfers and remove what their nodes have of them."""
+        return await self._end(rows, nodes, self._agents.remove_transfers)
+
+    async def stop(self, rows: Sequence[Transfer], nodes: Sequence[Node]) -> Poll:
+        """Request transfers to end. They can need some time."""
+        return await self._end(rows, nodes, self._agents.stop_transfers)
+
+    async def _end(self, rows: Sequence[Transfer], nodes: Sequence[Node], call: _Call) -> Poll:
         by_node: dict[int, list[Transfer]] = defaultdict(list)
         for row in rows:
             if row.is_stored_on_node:
                 by_node[row.node_uid].append(row)
         machines = {node.uid: node for node in nodes}
         result = Poll()
-        await asyncio.gather(*(self._remove_from(result, machines.get(uid), group) for uid, group in by_node.items()))
+        await asyncio.gather(*(self._end_on(result, machines.get(uid), group, call) for uid, group in by_node.items()))
         return result
 
     async def _poll_node(self, result: Poll, node: Node | None, rows: Sequence[Transfer], request: Request) -> None:
@@ -119,13 +128,13 @@ class TransferPoller:
             return _failed(row, error.reason)
         return _failed(row, state.error, state.error_code) if state.state == "absent" else state
 
-    async def _remove_from(self, result: Poll, node: Node | None, rows: Sequence[Transfer]) -> None:
+    async def _end_on(self, result: Poll, node: Node | None, rows: Sequence[Transfer], call: _Call) -> None:
         identities = [row.uid for row in rows]
         if node is None:
             result.states |= {identity: TransferState(id=identity, state="absent") for identity in identities}
             return
         try:
-            for state in await self._agents.remove_transfers(node_ref(node), identities):
+            for state in await call(node_ref(node), identities):
                 result.states[state.id] = state
             self._silent_since.pop(node.uid, None)
         except AgentRefused:  # an agent of an earlier release, which has no transfers

@@ -18,8 +18,12 @@ class BackupScheduleState(BaseModel):
     waiting_for: str = Field(description="Why a backup that is due has not been started yet; otherwise empty.")
     retry_at: str | None = Field(description="When the last backup, which failed, is retried; otherwise null.")
     last_backup_at: str | None = Field(
-        description="Start of the newest successful backup: changes since then are in no backup. Null if there is none."
+        description="Start of the newest successful backup. Later changes are not in any backup. Null if there is none."
     )
+    recorded_until: str | None = Field(
+        description="All changes before are recorded in the location. Null unless changes of all shards are recorded."
+    )
+    not_recorded: str = Field(description="Why changes are not recorded now; empty if they are, or if this is off.")
 
 
 class ScheduleRow(Protocol):
@@ -34,7 +38,12 @@ class ScheduleRow(Protocol):
 
 
 def render(
-    row: ScheduleRow, bdb_name: str, last_backup_at: datetime | None, retry_at: datetime | None
+    row: ScheduleRow,
+    bdb_name: str,
+    last_backup_at: datetime | None,
+    retry_at: datetime | None,
+    recorded_until: datetime | None,
+    not_recorded: str,
 ) -> dict[str, Any]:
     return {
         "bdb_uid": row.bdb_uid,
@@ -44,4 +53,6 @@ def render(
         "waiting_for": row.waiting_for,
         "retry_at": iso(retry_at) if retry_at else None,
         "last_backup_at": iso(last_backup_at) if last_backup_at else None,
+        "recorded_until": iso(recorded_until) if recorded_until else None,
+        "not_recorded": not_recorded,
     }

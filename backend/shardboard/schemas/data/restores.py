@@ -1,28 +1,43 @@
 """Models of restores and imports in the format of replies and the event stream."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 
 from shardboard.domain.data.statuses import Forecast, RestoreKind, RestoreMode, RestoreStatus, TransferKind
 from shardboard.schemas.data.backups import TRANSFER_STATUSES, TransferRow
 from shardboard.schemas.data.locations import PrivateKeys
-from shardboard.schemas.data.requests import DataRequest
+from shardboard.schemas.data.requests import DataRequest, OptionalUid
+from shardboard.schemas.optional_fields import without_default
 from shardboard.schemas.timestamps import iso
 
 MAX_PATTERNS = 100
 MAX_SLOT_CHARACTERS = 100_000
 """Enough for all slots, one by one."""
+OptionalTime = Annotated[AwareDatetime | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
 KeyPattern = Annotated[str, Field(min_length=1, max_length=1_024)]
 
 
 class RestoreRequest(DataRequest):
-    backup_uid: int = Field(ge=1, le=2**31 - 1)
+    """Either `backup_uid` or `until`."""
+
+    backup_uid: OptionalUid = Field(description="The backup that is restored.")
+    until: OptionalTime = Field(
+        description="The point in time to which the database is restored, in ISO 8601 with a time zone.",
+        examples=["2026-11-30T18:00:00Z"],
+    )
+    source_bdb_uid: OptionalUid = Field(
+        description="With `until`: the database whose data is restored, which can be deleted. By default the database that "
+        "receives the data."
+    )
     mode: Literal["replace", "merge"] = Field(
         default="replace",
-        description="`replace` deletes all keys of the database first. `merge` replaces keys that both have and keeps the others.",
+        description="`replace` deletes all keys of the database first. `merge` replaces keys with the same name and "
+        "keeps the others.",
     )
     key_patterns: list[KeyPattern] = Field(
         default=[],
@@ -31,7 +46,7 @@ class RestoreRequest(DataRequest):
     )
     identities: PrivateKeys = Field(
         default="",
-        description="Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. "
+        description="Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one per line, if they are not stored. "
         "Deleted when the restore ends.",
     )
     slots: str = Field(
@@ -43,14 +58,29 @@ class RestoreRequest(DataRequest):
     )
     force: bool = Field(
         default=False,
-        description="Restore although the keys need more memory than the database has. Only if its eviction policy "
-        "is one of `allkeys-…`.",
+        description="Restore even if the keys need more memory than the database has. Requires an eviction policy "
+        "`allkeys-…`.",
     )
     verify_files: bool = Field(
         default=True,
         description="With `replace`, read all files completely and compare their checksums before keys are deleted, so that a "
         "damaged file costs no keys. Otherwise, only the beginning of each file is read first.",
     )
+
+    @model_validator(mode="after")
+    def check_source(self) -> "RestoreRequest":
+        if (self.backup_uid is None) == (self.until is None):
+            what = "or until must be sent, not both"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "backup_uid", "what": what})
+        return self
+
+
+class RestoreWindow(BaseModel):
+    """Moments to which a database can be restored. Windows do not overlap; if two touch, no moment between them is missing."""
+
+    from_: str = Field(alias="from", description="The first moment, in UTC.")
+    to: str = Field(description="The last moment, in UTC.")
+    backup_uid: int = Field(description="The backup from which these moments are restored.")
 
 
 class StartedRestore(BaseModel):
@@ -77,7 +107,7 @@ class Finding(BaseModel):
 
 
 class InspectedFile(BaseModel):
-    """A file, as it was when it was inspected."""
+    """A file, as inspected."""
 
     path: str
     forecast: str = Field(json_schema_extra={"enum": list(Forecast)})
@@ -121,6 +151,7 @@ class Restore(BaseModel):
     bdb_name: str
     kind: str = Field(json_schema_extra={"enum": list(RestoreKind)})
     backup_uid: int | None = Field(description="Null for imports.")
+    until: str | None = Field(description="Point in time to which the database is restored; null: that of the backup.")
     source: str = Field(description="Description of the source.")
     mode: str = Field(json_schema_extra={"enum": list(RestoreMode)})
     key_patterns: list[str]
@@ -139,6 +170,7 @@ class Restore(BaseModel):
     bytes: int
     raw_bytes: int
     restored: int = Field(description="Number of restored keys.")
+    replayed: int = Field(description="Number of recorded commands that were repeated after the backup was restored.")
     expired: int = Field(description="Number of keys that had expired.")
     skipped: int = Field(description="Number of keys that match no pattern.")
     unsupported: dict[str, int] = Field(description="Number of keys that the engine cannot load, by reason.")
@@ -161,6 +193,8 @@ class RestoreRow(Protocol):
     def kind(self) -> str: ...
     @property
     def backup_uid(self) -> int | None: ...
+    @property
+    def until(self) -> datetime | None: ...
     @property
     def source(self) -> str: ...
     @property
@@ -190,6 +224,8 @@ class RestoreRow(Protocol):
     @property
     def restored(self) -> int: ...
     @property
+    def replayed(self) -> int: ...
+    @property
     def expired(self) -> int: ...
     @property
     def skipped(self) -> int: ...
@@ -203,6 +239,12 @@ class RestoreRow(Protocol):
     def originator(self) -> str: ...
 
 
+def render_window(since: datetime, until: datetime, backup_uid: int) -> dict[str, Any]:
+    """Render a window in whole seconds, all of which can be restored."""
+    first = since + timedelta(seconds=1) - timedelta(microseconds=1)
+    return {"from": iso(first), "to": iso(until), "backup_uid": backup_uid}
+
+
 def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -> dict[str, Any]:
     """Render a restore with its transfers, oldest first. `progress` is that of its action."""
     return {
@@ -211,6 +253,7 @@ def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -
         "bdb_name": row.bdb_name,
         "kind": row.kind,
         "backup_uid": row.backup_uid,
+        "until": iso(row.until) if row.until else None,
         "source": row.source,
         "mode": row.mode,
         "key_patterns": row.key_patterns,
@@ -226,6 +269,7 @@ def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -
         "bytes": row.bytes,
         "raw_bytes": row.raw_bytes,
         "restored": row.restored,
+        "replayed": row.replayed,
         "expired": row.expired,
         "skipped": row.skipped,
         "unsupported": row.unsupported,

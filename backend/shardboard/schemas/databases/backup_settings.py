@@ -2,11 +2,11 @@
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from shardboard.domain.data import retention, schedules
+from shardboard.domain.data import recordings, retention, schedules
 
 
 class BackupSchedule(BaseModel):
-    """When scheduled backups start. Omitted members have their defaults."""
+    """When scheduled backups start. Omitted fields have their defaults."""
 
     model_config = ConfigDict(strict=True)
 
@@ -18,16 +18,25 @@ class BackupSchedule(BaseModel):
     time_zone: str = Field(
         default="UTC",
         max_length=64,
-        description="Name of the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.",
+        description="Name in the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.",
     )
     window_minutes: int = Field(
         default=60,
-        description="Minutes after the due time in which a backup that was missed, or that found the database busy, is started. "
-        "Afterwards it is skipped.",
+        description="Minutes after the due time during which a backup that was missed or delayed by another action is "
+        "started. Afterwards, it is skipped.",
         json_schema_extra={"minimum": 1, "maximum": schedules.MAX_WINDOW},
     )
     verify: bool = Field(
         default=False, description="Whether each scheduled backup is restored into a temporary database and compared."
+    )
+    record_changes: bool = Field(
+        default=False,
+        description="Whether all changes between backups are recorded, so that the database can be restored to a point in time.",
+    )
+    record_segment_seconds: int = Field(
+        default=recordings.DEFAULT_SEGMENT,
+        description="Seconds after which recorded changes are stored. Changes of this time can be lost with the nodes.",
+        json_schema_extra={"minimum": recordings.MIN_SEGMENT, "maximum": recordings.MAX_SEGMENT},
     )
 
 
@@ -35,7 +44,7 @@ _KEPT: dict[str, JsonValue] = {"minimum": 0, "maximum": retention.MAX_KEPT}
 
 
 class BackupRetention(BaseModel):
-    """Which backups are kept; others are deleted. 0: the rule is off. Without any rule, all backups are kept.
+    """Rules for the backups to keep; others are deleted. 0 turns a rule off. Without any rule, all backups are kept.
 
     The newest successful backup is always kept.
     """

@@ -8,6 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.data.status_fields import status_fields
+from shardboard.domain.databases import backup_rules
 from shardboard.domain.databases.bdb_status import NEVER_SET, BdbStatus
 from shardboard.domain.databases.shard_status import ShardStatus, is_ready
 from shardboard.domain.databases.store_mismatch import describe, plan_repair
@@ -64,7 +65,7 @@ class ReshardEstimate(BaseModel):
 
 
 class ReshardPreview(BaseModel):
-    """Estimated cost of another number of replication pairs."""
+    """Estimated cost of a different number of replication pairs."""
 
     slots: int = Field(description="Number of slots to move.")
     keys: OptionalInt = Field(description="Number of keys to move, from the newest samples.")
@@ -74,7 +75,7 @@ class ReshardPreview(BaseModel):
 
 
 class Bdb(BaseModel):
-    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
+    """The most used fields. Responses contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -87,7 +88,7 @@ class Bdb(BaseModel):
     )
     status_detail: str = Field(description="Message, for example why the creation failed; otherwise empty.")
     internal: bool = Field(
-        description="Whether it is the temporary database of a verification, which is deleted at its end."
+        description="Whether this is the temporary database of a verification, which is deleted when the verification ends."
     )
     incomplete_changes: list[str] = Field(
         description="Fields of an earlier change that may not have reached all shards. The next change includes them; an empty "
@@ -107,10 +108,10 @@ class Bdb(BaseModel):
     sharding: bool
     shards_count: int = Field(description="Number of primaries.")
     shard_list: list[int]
-    shards_in_sync: int = Field(description="Number of running primaries, and of replicas that are in sync.")
+    shards_in_sync: int = Field(description="Number of running primaries and in-sync replicas.")
     shards_total: int
     shards_down: int = Field(description="Number of shards whose process does not run or does not respond.")
-    primaries_down: int = Field(description="Number of these that are primaries. Their slots are not served.")
+    primaries_down: int = Field(description="Number of these shards that are primaries. Their slots are not served.")
     shard_key_regex: list[RegexRule]
     oss_cluster: bool
     proxy_policy: ProxyPolicy
@@ -125,7 +126,9 @@ class Bdb(BaseModel):
         description="First password of the default user; the others are not returned. Empty for users who cannot edit the database."
     )
     passwords_count: int = Field(description="Number of passwords of the default user (extension).")
-    authentication: bool = Field(description="Whether clients need a password. Unlike the password, all users see it.")
+    authentication: bool = Field(
+        description="Whether clients need a password. Unlike the password, it is visible to all users."
+    )
     default_user: bool
     bigstore: bool = Field(description="Whether the database is on flash: memory_size is the sum of RAM and flash.")
     bigstore_ram_size: int = Field(
@@ -144,7 +147,8 @@ class Bdb(BaseModel):
     backup_history: int
     backup_retention: BackupRetention
     backup_status: str = Field(
-        description="Status of the last backup; empty: none. The same for exports, and imports and restores.",
+        description="Status of the last backup; empty if there is none. The other status fields apply to exports, "
+        "and to imports and restores.",
         json_schema_extra={"enum": ["", "exporting", "succeeded", "failed"]},
     )
     backup_progress: float = Field(description="0-100")
@@ -189,6 +193,7 @@ def render(
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config}
     passwords = bdb.passwords
     config = {name: value for name, value in config.items() if name not in _NOT_RETURNED}
+    config["backup_schedule"] = backup_rules.schedule_options(config)
     config["backup_location"] = without_secrets(config["backup_location"])
     config["dataset_import_sources"] = [without_secrets(each) for each in config["dataset_import_sources"]]
     if not secrets:

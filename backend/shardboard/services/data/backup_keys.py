@@ -80,6 +80,26 @@ async def identities_for(session: AsyncSession, backup: Backup, sent: str = "") 
     return found
 
 
+async def identities_for_replay(
+    session: AsyncSession, backup: Backup, recipients: Sequence[str], sent: str = ""
+) -> list[str]:
+    """Return the private keys that decrypt a backup and recorded changes, which are encrypted for `recipients`.
+
+    Raises NotAcceptable if there is none.
+    """
+    found = await identities_for(session, backup, sent)
+    if not recipients or set(recipients) == set(backup.recipients):
+        return found
+    known = [*parse_identities(sent), *await locations.all_identities(session)]
+    if not (matching := age_keys.matching(known, recipients)):
+        message = (
+            f"The recorded changes are encrypted, and their private key is not stored. Send the private key of {_list(recipients)} "
+            "too, or add it to a location."
+        )
+        raise NotAcceptable("missing_backup_key", message, field="identities")
+    return list(dict.fromkeys([*found, *matching]))
+
+
 async def readable_manifest(session: AsyncSession, backup: Backup, identities: Sequence[str]) -> Manifest | None:
     """Return the manifest of a backup, and decrypt and store its protected part if this has not been done; None without manifest.
 

@@ -17,7 +17,7 @@ from shardboard.services.data import backup_keys, location_urls
 from shardboard.services.data.backup_keys import KeyChanges
 from shardboard.state.alerting import events
 from shardboard.state.cluster import console_backups
-from shardboard.state.data import backups, locations, uploads
+from shardboard.state.data import backups, locations, recordings, uploads
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -67,6 +67,11 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> None:
     if uids := await backups.uids_in_location(session, uid):
         count = plural(len(uids), "backup")
         message = f"The location {row.name} contains {count}. Delete them first, for example backup {uids[0]}."
+        raise Conflict("location_in_use", message)
+    if await recordings.uids_in_location(session, uid):
+        message = (
+            f"The location {row.name} contains recorded changes. They are deleted after the backups that need them."
+        )
         raise Conflict("location_in_use", message)
     if uids := await uploads.uids_in_location(session, uid):
         count = plural(len(uids), "uploaded file")

@@ -17,8 +17,9 @@ from shardboard.domain.data.statuses import BackupStatus, RestoreKind, RestoreMo
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.placement import slots
 from shardboard.errors import Conflict, NotAcceptable, NotFound
-from shardboard.services.data import backup_keys
+from shardboard.services.data import backup_keys, restore_windows
 from shardboard.services.data.backups import get_backup
+from shardboard.services.data.restore_windows import Replay
 from shardboard.state.alerting import events
 from shardboard.state.data import backups, restores
 from shardboard.state.data.backups import Backup
@@ -51,14 +52,18 @@ async def request_restore(
     originator: str,
     *,
     identities: str = "",
+    replay: Replay | None = None,
 ) -> Restore:
     """Queue the restore of a backup into a database that is idle and locked (`queue.load_idle_bdb`).
 
-    `identities` are private keys, needed if the backup is encrypted and its key is not stored. Raises NotAcceptable if the backup
-    is not usable or cannot be decrypted, or is larger than the memory limit of the database.
+    `identities` are private keys, needed if the backup is encrypted and its key is not stored. `replay` are changes that are made
+    afterwards. Raises NotAcceptable if the backup is not usable or cannot be decrypted, or is larger than the memory limit of the
+    database.
     """
     backup = await get_backup(session, backup_uid)
-    private_keys = await backup_keys.identities_for(session, backup, identities)
+    private_keys = await backup_keys.identities_for_replay(
+        session, backup, replay.recipients if replay is not None else (), identities
+    )
     manifest = await backup_keys.readable_manifest(session, backup, private_keys)
     if backup.status != BackupStatus.SUCCEEDED or manifest is None:
         message = f"Backup {backup_uid} is {backup.status}. Choose a backup that has succeeded."
@@ -66,15 +71,19 @@ async def request_restore(
     keys = _selected_keys(manifest, _parse_slots(selection.slots))
     if not selection.key_patterns:  # how many keys match is only known at the end
         check_memory(bdb, manifest.raw_bytes * keys // max(1, manifest.keys), force=selection.force)
-    files = [
+    files: list[dict[str, Any]] = [
         {"path": f"{backup.path}/{each.name}", "sha256": each.sha256, "slots": each.slots, "bytes": each.bytes}
         for each in manifest.files
     ]
+    source = f"Backup {backup.uid} of {backup.bdb_name} in {backup.location_name}"
+    if replay is not None:
+        source += f", with its changes until {replay.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        files = [{**each, "recording": part} for each, part in zip(files, replay.recordings, strict=True)]
     return await queue_restore(
         session,
         bdb,
         RestoreKind.RESTORE,
-        source=f"Backup {backup.uid} of {backup.bdb_name} in {backup.location_name}",
+        source=source,
         sources=[
             {
                 "location_uid": backup.location_uid,
@@ -86,8 +95,20 @@ async def request_restore(
         selection=selection,
         originator=originator,
         backup_uid=backup.uid,
-        expected_keys=keys,
+        until=replay.until if replay is not None else None,
+        expected_keys=keys if replay is None else None,
     )
+
+
+async def replay_until(session: AsyncSession, source_uid: int, until: datetime, selection: Selection) -> Replay:
+    """Return the backup of a database, which can be deleted, and the changes for a restore to a point in time.
+
+    Raises NotAcceptable if this is not possible.
+    """
+    if selection.mode != RestoreMode.REPLACE:
+        message = "A restore to a point in time repeats deletions. Set mode to replace, or restore a backup."
+        raise NotAcceptable("not_supported", message, field="mode")
+    return await restore_windows.choose(session, source_uid, until)
 
 
 async def get_restore(session: AsyncSession, uid: int) -> Restore:
@@ -170,12 +191,13 @@ async def queue_restore(
     selection: Selection,
     originator: str,
     backup_uid: int | None = None,
+    until: datetime | None = None,
     expected_keys: int | None = None,
     inspection: dict[str, Any] | None = None,
 ) -> Restore:
     await queue.require_idle(session, [bdb], "busy")
     row = new_row(bdb, kind, source, sources, selection, originator)
-    row.backup_uid, row.expected_keys = backup_uid, expected_keys
+    row.backup_uid, row.until, row.expected_keys = backup_uid, until, expected_keys
     if inspection is not None:
         row.forecast, row.report, row.expected_keys = inspection["forecast"], inspection, inspection["keys"]
     session.add(row)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.movement import node_capacities
-from shardboard.domain.databases import bdb_rules, io_threads
+from shardboard.domain.databases import backup_rules, bdb_rules, io_threads
 from shardboard.errors import NotAcceptable
 from shardboard.schemas.databases import bdb_fields
 from shardboard.services.access import roles_and_acls
@@ -127,6 +127,7 @@ def _present(bdb: Bdb) -> dict[str, Any]:
         "replication": bdb.replication,
     }
     config = {**bdb_fields.CONFIG_DEFAULTS, **bdb.config, **columns}
+    config["backup_schedule"] = backup_rules.schedule_options(config)
     if not bdb.on_flash:
         config["bigstore_ram_size"] = 0  # earlier versions stored any value for databases in RAM
     return config
@@ -173,7 +174,12 @@ async def _check_capacity(session: AsyncSession, bdb: Bdb, desired: Mapping[str,
         count = sum(shard.bdb_uid == bdb.uid and shard.node_uid == capacity.node_uid for shard in occupying)
         for needed, free, resource, remedy in (
             (ram, capacity.free_memory, "bytes", "add a node or allow overbooking"),
-            (disk, capacity.free_flash or 0, "bytes of flash", "add a node with flash or make the database smaller"),
+            (
+                disk,
+                capacity.free_flash or 0,
+                "bytes of flash",
+                "add a node with flash or reduce the size of the database",
+            ),
         ):
             if count * needed > max(free, 0):
                 message = f"Node {capacity.node_uid} needs {count * needed} more {resource} and has {max(free, 0)} free; {remedy}."

@@ -67,6 +67,8 @@ class Backup(Base):
     """Number of replication pairs."""
     slots: Mapped[dict[str, str]] = mapped_column(JSON)
     """Slots of each pair when it was requested, in the format of `domain.placement.slots.render`."""
+    positions: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    """Moments of its files, from which recordings continue: `[{"replication_id", "offset", "ended"}]`; None: unknown."""
     bdb: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Fields of the database without secrets, for the manifest."""
     verified: Mapped[dict[str, Any] | None] = mapped_column(JSON)
@@ -188,6 +190,14 @@ async def previous(session: AsyncSession, backup: Backup) -> Backup | None:
         .limit(1)
     )
     return (await session.execute(query)).scalar_one_or_none()
+
+
+async def list_with_positions(session: AsyncSession, bdb_uids: Collection[int]) -> Sequence[Backup]:
+    """Return the successful backups of these databases that recordings can continue, oldest first."""
+    query = select(Backup).where(
+        Backup.bdb_uid.in_(bdb_uids), Backup.status == BackupStatus.SUCCEEDED, Backup.positions.is_not(None)
+    )
+    return (await session.execute(query.order_by(Backup.uid))).scalars().all()
 
 
 async def list_running(session: AsyncSession) -> Sequence[Backup]:

@@ -30,11 +30,14 @@ class Restore(Base):
     """A `RestoreKind`."""
     backup_uid: Mapped[int | None] = mapped_column(index=True)
     """None for imports."""
+    until: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Recorded changes up to this time are made after the backup was restored; None: no changes are made."""
     source: Mapped[str]
     """Description of the source without secrets."""
     sources: Mapped[list[dict[str, Any]]] = mapped_column(EncryptedJson("restores.sources"))
     """`[{"location_uid": int or None, "location": {…} or None, "files": [{"path", "sha256", "slots", "bytes"}],
-    "identities": [private keys]}]`, for imports also `name`, a description. Read in this order."""
+    "identities": [private keys]}]`, for imports also `name`, a description. Read in this order. To a point in time, files have
+    `"recording": {"folder", "history", "replication_id", "offset"}`, and `"changes": [paths]` as soon as they were listed."""
     mode: Mapped[str]
     """A `RestoreMode`."""
     key_patterns: Mapped[list[str]] = mapped_column(JSON, default=list)
@@ -61,6 +64,8 @@ class Restore(Base):
     """Read so far. The same for the next two."""
     raw_bytes: Mapped[int] = mapped_column(BigInteger, default=0)
     restored: Mapped[int] = mapped_column(BigInteger, default=0)
+    replayed: Mapped[int] = mapped_column(BigInteger, default=0, server_default="0")
+    """Number of recorded commands that were repeated."""
     expired: Mapped[int] = mapped_column(BigInteger, default=0)
     skipped: Mapped[int] = mapped_column(BigInteger, default=0)
     unsupported: Mapped[dict[str, int]] = mapped_column(JSON, default=dict)

@@ -25,22 +25,23 @@ class Transfer(Base):
     uid: Mapped[str] = mapped_column(String(32), primary_key=True)
     backup_uid: Mapped[int | None] = mapped_column(index=True)
     restore_uid: Mapped[int | None] = mapped_column(index=True)
-    """If both are None, it belongs to a request that waits for it."""
+    recording_uid: Mapped[int | None] = mapped_column(index=True)
+    """If all three are None, it belongs to a request that waits for it."""
     node_uid: Mapped[int]
     kind: Mapped[str]
     """A `TransferKind`."""
     status: Mapped[str]
     """A `TransferStatus`."""
     pair: Mapped[int | None]
-    """Replication pair of a snapshot."""
+    """Replication pair of a snapshot or recording."""
     shard_uids: Mapped[list[int]] = mapped_column(JSON, default=list)
-    """The shard of a snapshot, or the primaries that receive keys."""
+    """The shard of a snapshot or recording, or the primaries that receive keys."""
     run: Mapped[int] = mapped_column(default=1, server_default="1")
     """Run of the backup (`Backup.runs`)."""
     source: Mapped[int] = mapped_column(default=0)
-    """Index of the source of a restore."""
+    """Index of the source of a restore, or of the list of its files."""
     path: Mapped[str] = mapped_column(default="")
-    """File that it writes."""
+    """File that it writes; of a list of files the path after which it continues."""
     is_stored_on_node: Mapped[bool] = mapped_column(default=False)
     """Whether its node has its files: from before the start request until they are removed."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -65,6 +66,11 @@ async def list_for_backups(session: AsyncSession, uids: Collection[int]) -> Sequ
 async def list_for_restores(session: AsyncSession, uids: Collection[int]) -> Sequence[Transfer]:
     """Return the transfers of these restores, oldest first."""
     return await _ordered(session, Transfer.restore_uid.in_(uids))
+
+
+async def list_for_recordings(session: AsyncSession) -> Sequence[Transfer]:
+    """Return the transfers of recordings, oldest first."""
+    return await _ordered(session, Transfer.recording_uid.is_not(None))
 
 
 async def list_stored_on_nodes(session: AsyncSession) -> Sequence[Transfer]:
@@ -102,6 +108,11 @@ def clear_results(rows: Sequence[Transfer]) -> None:
     """Delete results that are no longer needed, because they are large."""
     for row in rows:
         row.result_data = None
+
+
+def belongs_to_request(row: Transfer) -> bool:
+    """Return whether a request waits for it."""
+    return row.backup_uid is None and row.restore_uid is None and row.recording_uid is None
 
 
 async def remove_for_backup(session: AsyncSession, backup_uid: int) -> None:

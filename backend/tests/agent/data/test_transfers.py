@@ -21,6 +21,7 @@ from shardboard.contract.locations import S3, MountPoint
 from shardboard.contract.transfers import (
     CheckLocation,
     ReadFile,
+    Record,
     Restore,
     RestoreFile,
     RestoreTarget,
@@ -235,7 +236,10 @@ async def test_transfer_of_an_unknown_shard_is_refused(
     fake_mover.install(tmp_path / "bin")
     targets = [RestoreTarget(shard_uid=uid, engine_id="b" * 40, slots=[(0, 5)])]
     restore = Restore(location=MountPoint(path=str(folder)), files=[RestoreFile(path="a.rdb")], targets=targets)
-    for identity, transfer in zip(IDS, (snapshot(folder, 4), restore), strict=False):
+    recording = Record(
+        location=restore.location, folder="changes", shard_uid=uid, engine_id="b" * 40, segment_seconds=30
+    )
+    for identity, transfer in zip(IDS, (snapshot(folder, 4), recording, restore), strict=False):
         state = await start(transfers, transfer, identity)
         assert (state.state, state.error_code) == ("absent", "shard-unavailable")
         assert "does not run on node 127.0.0.1" in state.error

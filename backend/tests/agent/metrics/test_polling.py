@@ -51,6 +51,15 @@ async def test_loading_shard_is_read_although_it_rejects_ping() -> None:
     assert reading.pings == [], "an error reply is not a latency measurement"
 
 
+def test_a_transfer_is_not_counted_as_a_replica() -> None:
+    replicas = ["slave0:ip=/state/3/valkey.sock:0,port=0,state=online,offset=0,lag=1,type=replica"]
+    reader = InfoReader()
+    for count in (1, 2):
+        text = "\r\n".join(["# Replication", "role:master", f"connected_slaves:{len(replicas)}", *replicas, "", ""])
+        assert reader.read(text).fields["connected_slaves"] == str(count - 1)
+        replicas.append("slave1:ip=10.0.0.2,port=20001,state=online,offset=9,lag=0,type=replica")
+
+
 @pytest.mark.parametrize("error_or_reply", ["NOAUTH Authentication required.", "the shard closed the connection"])
 async def test_other_error_is_the_reason_of_a_missing_reading(error_or_reply: str) -> None:
     assert await read_shard(EngineError(error_or_reply)) == error_or_reply

@@ -11,6 +11,7 @@ from backend.tests.support import stored_backups
 from shardboard.console import Console
 from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
 from shardboard.services.loop_requests import LoopRequests
+from shardboard.state.data.recordings import Recording
 from shardboard.state.databases import bdbs
 
 pytestmark = pytest.mark.usefixtures("nodes")
@@ -54,6 +55,8 @@ async def test_a_database_is_created_with_a_schedule_and_retention(client: httpx
         "time_zone": "Europe/Berlin",
         "window_minutes": 60,
         "verify": False,
+        "record_changes": False,
+        "record_segment_seconds": 30,
     }
     assert bdb["backup_retention"]["daily"] == 7
     assert bdb["backup_retention"]["include_manual"] is False
@@ -104,6 +107,11 @@ async def test_ftp_locations_have_the_format_of_the_redis_enterprise_rest_api(
         (406, "invalid_backup_schedule", {"backup_location": S3, "backup_schedule": {"cron": "0 25 * * *"}}),
         (406, "invalid_backup_schedule", {"backup_location": S3, "backup_schedule": {"time_zone": "../x"}}),
         (406, "missing_backup_interval", {"backup_location": S3, "backup_schedule": {"crom": "0 2 * * *"}}),
+        (
+            406,
+            "invalid_backup_schedule",
+            {"backup_location": S3, "backup_interval": 3600, "backup_schedule": {"record_segment_seconds": 4}},
+        ),
         (400, "bad_request", {"backup_location": S3, "backup_schedule": {"window_minutes": "5"}}),
         (400, "bad_request", {"backup_location": S3, "backup_retention": {"daily": True}}),
     ],
@@ -133,8 +141,23 @@ async def test_schedules_are_listed_with_the_newest_restore_point(client: httpx.
             "waiting_for": "",
             "retry_at": None,
             "last_backup_at": "2026-11-30T11:20:00Z",
+            "recorded_until": None,
+            "not_recorded": "",
         }
     ]
+
+
+async def test_schedules_show_until_when_changes_are_recorded(client: httpx.AsyncClient, console: Console) -> None:
+    await create(client, console, backup=True, backup_interval=3600, backup_location=S3)
+    now = datetime(2026, 11, 30, 12, 20, tzinfo=UTC)
+    await BackupScheduleLoop(console.store, console.bus, LoopRequests(), lambda: now).sweep()
+    common = {"bdb_uid": 1, "slots": "", "folder": "", "segment_seconds": 30, "created_at": now}
+    async with console.store.begin() as session:
+        session.add(Recording(pair=0, recorded_until=now, **common))
+        session.add(Recording(pair=1, recorded_until=now.replace(minute=19), detail="It is full.", **common))
+        session.add(Recording(pair=1, recorded_until=now.replace(minute=1), ended_at=now, **common))
+    [schedule] = await send(client, "GET", "/backup_schedules")
+    assert (schedule["recorded_until"], schedule["not_recorded"]) == ("2026-11-30T12:19:00Z", "It is full.")
 
 
 async def test_a_manual_backup_uses_the_location_of_the_schedule(client: httpx.AsyncClient, console: Console) -> None:

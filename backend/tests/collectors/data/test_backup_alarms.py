@@ -13,6 +13,7 @@ from shardboard.driver.fake_agents import FakeAgents
 from shardboard.state.alerting import events
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data.backup_schedules import BackupSchedule
+from shardboard.state.data.recordings import Recording
 from shardboard.state.databases.bdbs import Bdb
 
 HOUR = timedelta(hours=1)
@@ -62,3 +63,38 @@ async def test_a_late_scheduled_backup_raises_an_alarm_until_it_succeeds(
     async with console.store.begin() as session:
         await session.delete(await session.get_one(Bdb, BDB))
     assert await backup_alarms(console, collector) == set()
+
+
+async def test_changes_that_are_not_recorded_raise_an_alarm(console: Console, collector: AlarmCollector) -> None:
+    now = datetime.now(UTC)
+    await stored_backups.configure(
+        console,
+        BDB,
+        backup=True,
+        backup_location=stored_backups.LOCATION,
+        backup_schedule={"cron": "0 2 * * *", "time_zone": "UTC", "window_minutes": 60, "record_changes": True},
+    )
+    async with console.store.begin() as session:
+        (await session.get_one(Bdb, BDB)).created_at = now - 2 * HOUR
+        session.add(
+            BackupSchedule(bdb_uid=BDB, schedule="0 2 * * * (UTC)", since=now, handled_until=now, waiting_for="")
+        )
+        for pair, until in enumerate((now, now - HOUR)):
+            session.add(
+                Recording(
+                    bdb_uid=BDB,
+                    pair=pair,
+                    slots="",
+                    location=stored_backups.LOCATION,
+                    folder=f"changes/{pair}",
+                    segment_seconds=30,
+                    created_at=now - HOUR,
+                    recorded_until=until,
+                    detail="The bucket does not exist." if pair else "",
+                )
+            )
+    await collector.read_store()
+    await collector.evaluate(0)
+    async with console.store.read() as session:
+        [alarm] = [each for each in await events.list_open_alarms(session) if "recorded" in each.type]
+    assert alarm.description.endswith("are not recorded. The bucket does not exist.")

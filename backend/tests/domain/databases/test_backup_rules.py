@@ -11,6 +11,7 @@ from shardboard.domain.databases import bdb_rules
 from shardboard.domain.databases.backup_rules import (
     BackupPolicy,
     check_location,
+    check_recording,
     check_retention,
     check_schedule,
     policy_of,
@@ -49,7 +50,24 @@ def test_the_schedule_is_the_cron_expression_or_the_interval(fields: dict[str, A
 
 
 def test_databases_of_earlier_releases_have_no_schedule_and_no_rules() -> None:
-    assert policy_of({"backup": False}) == BackupPolicy(None, timedelta(hours=1), "UTC", verify=False, rules=Rules())
+    assert policy_of({"backup": False}) == BackupPolicy(
+        None, timedelta(hours=1), "UTC", verify=False, rules=Rules(), segment_seconds=None
+    )
+
+
+def test_changes_are_recorded_between_scheduled_backups() -> None:
+    assert policy_of(spec({"record_changes": True})).segment_seconds == 30
+    assert policy_of(spec({"record_changes": True, "record_segment_seconds": 5})).segment_seconds == 5
+    assert policy_of(spec({"record_changes": True}, backup=False)).segment_seconds is None
+    stored = {**spec(), "backup_schedule": {"cron": "", "time_zone": "UTC", "window_minutes": 60, "verify": False}}
+    assert policy_of(stored).segment_seconds is None, "as an earlier release stored it"
+    assert check_recording(stored) is None
+    for seconds in (4, 601):
+        error = check_recording(spec({"record_segment_seconds": seconds}))
+        assert error is not None
+        assert error.code == "invalid_backup_schedule"
+    assert check_recording(spec({"record_changes": True}, bigstore=True)) is not None
+    assert check_recording(spec({"record_changes": True}, bigstore=True, backup=False)) is None
 
 
 def test_the_number_of_backups_to_keep_is_a_retention_rule() -> None:
@@ -71,7 +89,7 @@ def test_the_number_of_backups_to_keep_is_a_retention_rule() -> None:
         (spec({"window_minutes": 0}), "invalid_backup_schedule", "from 1 to 1440"),
         (spec({"window_minutes": 1441}), "invalid_backup_schedule", "from 1 to 1440"),
         (spec(backup_location={}), "missing_backup_location", "backup_location_uid"),
-        (spec(backup_location_uid=1), "invalid_backup_location", "exclude each other"),
+        (spec(backup_location_uid=1), "invalid_backup_location", "mutually exclusive"),
         (spec(retention={"days": -1}), "invalid_backup_retention", "backup_retention.days must be"),
         (spec(retention={"yearly": 3661}, backup=False), "invalid_backup_retention", "from 0 to 3660"),
         (spec(backup_history=-1), "invalid_backup_history", "from 0 to 3660"),

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from shardboard.contract.locations import S3, MountPoint
-from shardboard.contract.transfers import MAX_TRANSFERS, ListFiles, Snapshot, StartTransfer, TransferState
+from shardboard.contract.transfers import (
+    MAX_TRANSFERS,
+    ListFiles,
+    Record,
+    RecordResult,
+    Snapshot,
+    StartTransfer,
+    TransferState,
+)
 from shardboard.driver.agents import HttpAgents
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef
@@ -83,3 +91,13 @@ async def test_fake_transfers_run_until_a_test_ends_them() -> None:
     agents.transfer_results["list_files"] = {"files": ["a"]}
     state = await agents.start_transfer(NODE, StartTransfer(id=IDS[0], transfer=transfer))
     assert (state.state, state.result) == ("ended", {"files": ["a"]})
+
+
+async def test_a_recording_of_the_test_double_ends_at_its_position() -> None:
+    agents = FakeAgents()
+    location = MountPoint(path="/mnt")
+    record = Record(location=location, folder="c", shard_uid=1, engine_id="a" * 40, segment_seconds=30)
+    await agents.start_transfer(NODE, StartTransfer(id=IDS[0], transfer=record))
+    agents.set_transfer_progress(IDS[0], replication_id="b" * 40, offset=7, recorded_until=9)
+    (state,) = await agents.stop_transfers(NODE, IDS[:1])
+    assert RecordResult.model_validate(state.result).offset == 7

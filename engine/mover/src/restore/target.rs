@@ -2,27 +2,22 @@
 
 use crate::connection::Connection;
 use crate::error::{Code, Error, Result};
-use crate::restore::TargetOptions;
+use crate::restore::rejection::{MAX_FULL, MAX_RETRY, RETRY_INTERVAL, Rejection, reason};
+use crate::restore::{Erasure, Options, TargetOptions, import_mode};
 use crate::slots::SlotSet;
 use crate::statistics::SlotTotals;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const BATCH_BYTES: usize = 256 * 1024;
 /// Batches that wait for the thread.
 const BATCHES: usize = 2;
 /// Larger batches do not wait: there is at most one of them in memory.
 const LARGE_BATCH: usize = 4 * BATCH_BYTES;
-/// How long commands are repeated that the shard cannot execute now.
-const MAX_RETRY: Duration = Duration::from_secs(30);
-/// The same while the shard has no memory: it may still be freeing that of deleted keys.
-const MAX_FULL: Duration = Duration::from_secs(10);
-const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Reasons of unsupported keys that are counted apart.
 const MAX_REASONS: usize = 20;
-const MAX_REASON: usize = 100;
 
 /// What a successful command means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,15 +93,19 @@ impl Target {
     /// Connects to the shard. The thread ends when the target is dropped.
     pub fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        options: &TargetOptions,
-        user: &str,
+        target: &TargetOptions,
+        options: &Options,
         password: &str,
     ) -> Result<(Self, ScopedJoinHandle<'scope, Result<TargetResult>>)> {
-        let mut slots = SlotSet::default();
-        if !options.slots.iter().all(|&(first, last)| slots.insert(first, last)) {
-            return Err(Error::general("a range of slots of a target is invalid"));
-        }
-        let mut connection = Connection::open(&options.socket, user, password)?;
+        let slots = target.slot_set()?;
+        let mut connection = if options.before_changes {
+            let mut connection = import_mode::open(&target.socket, &options.user, password)?;
+            let erased = slots.clone().intersection(&options.slots);
+            Erasure { slots: erased, patterns: options.patterns.clone() }.run(&mut connection)?;
+            connection
+        } else {
+            Connection::open(&target.socket, &options.user, password)?
+        };
         let modules = connection.command(&[b"INFO", b"modules"])?;
         let has_flash_module = String::from_utf8_lossy(&modules).contains("module:name=tier,");
         let (sender, receiver) = sync_channel(BATCHES);
@@ -173,24 +172,16 @@ impl Outcome {
     fn of(reply: &[u8]) -> Self {
         let Some(error) = reply.strip_prefix(b"-") else { return Self::Done };
         let text = String::from_utf8_lossy(error).trim_end().to_owned();
-        match text.split(' ').next().unwrap_or_default() {
-            "MOVED" | "ASK" | "CLUSTERDOWN" | "TRYAGAIN" | "LOADING" | "MASTERDOWN" | "READONLY" | "BUSY" => {
-                Self::Retry(text)
-            }
-            "OOM" => Self::Full,
-            "NOAUTH" | "NOPERM" | "MISCONF" => {
+        match Rejection::of(&text) {
+            Rejection::Retry => Self::Retry(text),
+            Rejection::Full => Self::Full,
+            Rejection::Unavailable => {
                 Self::Failed(Error::unavailable(format!("the shard rejected a command: {text}")))
             }
-            _ if text == "ERR no such key" => Self::Expired,
-            _ => Self::Unsupported(reason(&text)),
+            Rejection::Failed if text == "ERR no such key" => Self::Expired,
+            Rejection::Failed => Self::Unsupported(reason(&text)),
         }
     }
-}
-
-/// The error without the arguments that some errors quote.
-fn reason(text: &str) -> String {
-    let text = text.strip_prefix("ERR ").unwrap_or(text);
-    text.split(',').next().unwrap_or_default().chars().take(MAX_REASON).collect()
 }
 
 struct Writer {
@@ -284,12 +275,6 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn arguments_are_not_part_of_reasons() {
-        let text = "ERR unknown command 'HPEXPIREAT', with args beginning with: 'secret'";
-        assert_eq!(reason(text), "unknown command 'HPEXPIREAT'");
-    }
 
     #[test]
     fn only_selected_commands_are_repeated() {

@@ -150,6 +150,20 @@ impl Lab {
 
     /// Restores to shards that share the slots equally.
     pub fn restore(&self, ports: &[u16], file: &[u8], options: &str) -> Outcome {
+        self.write_targets(ports);
+        self.mover(&format!("restore --targets=targets.json --user=default {options}"), PASSWORD, file)
+    }
+
+    /// Restores a file and changes after it to shards that share the slots equally.
+    pub fn restore_with_changes(&self, ports: &[u16], file: &[u8], changes: &[u8], options: &str) -> Outcome {
+        self.restore(ports, file, "--before-changes").end();
+        let replayed =
+            self.mover(&format!("replay --targets=targets.json --user=default {options}"), PASSWORD, changes);
+        self.mover("end-import --targets=targets.json --user=default", PASSWORD, b"").end();
+        replayed
+    }
+
+    fn write_targets(&self, ports: &[u16]) {
         let targets: Vec<Value> = ports
             .iter()
             .enumerate()
@@ -159,7 +173,6 @@ impl Lab {
             })
             .collect();
         std::fs::write(self.directory.join("targets.json"), Value::from(targets).to_string()).unwrap();
-        self.mover(&format!("restore --targets=targets.json --user=default {options}"), PASSWORD, file)
     }
 
     pub fn inspect(&self, file: &[u8]) -> Outcome {

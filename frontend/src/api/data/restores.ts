@@ -8,6 +8,7 @@ import type {
   InspectRequest,
   Restore,
   RestoreRequest,
+  RestoreWindow,
   StartedRestore,
 } from '../types';
 import { fetchPages } from './pages';
@@ -25,6 +26,16 @@ export const useRestores = (bdb: number) =>
   useQuery({
     ...restoresQuery,
     select: (list) => list.filter(({ bdb_uid }) => bdb_uid === bdb),
+  });
+
+const WINDOWS_POLL_MS = 10_000;
+
+/** Moments to which a database can be restored. */
+export const restoreWindowsQuery = (bdb: number) =>
+  queryOptions({
+    queryKey: ['restore_windows', bdb],
+    queryFn: getQuery<RestoreWindow[]>(`/v1/bdbs/${bdb}/restore_windows`),
+    refetchInterval: WINDOWS_POLL_MS,
   });
 
 export const startRestore = (bdb: number, body: RestoreRequest) =>

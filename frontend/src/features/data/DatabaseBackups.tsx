@@ -12,6 +12,7 @@ import classes from './data.module.css';
 import { ImportDialog } from './restores/ImportDialog';
 import { RestoreDialog } from './restores/RestoreDialog';
 import { RestoreTable } from './restores/RestoreTable';
+import { RestoreWindows } from './restores/RestoreWindows';
 import { ScheduleCard } from './schedule/ScheduleCard';
 
 interface Props {
@@ -25,8 +26,7 @@ interface Props {
 export function DatabaseBackups({ bdb, ...table }: Props) {
   const [dialog, setDialog] = useState<'backup' | 'restore' | 'import' | 'export' | null>(null);
   const may = usePermission('edit');
-  const inactiveHint =
-    bdb.status === 'active' ? undefined : 'Only possible while the database is active';
+  const inactiveHint = bdb.status === 'active' ? undefined : 'The database must be active';
   const hint = may ? inactiveHint : ROLE_DENIED_TEXT;
   const close = () => setDialog(null);
   const button = { variant: 'default', disabled: hint !== undefined, title: hint };
@@ -58,6 +58,7 @@ export function DatabaseBackups({ bdb, ...table }: Props) {
           </EmptyState>
         }
       />
+      <RestoreWindows bdb={bdb.uid} />
       <RestoreTable bdb={bdb.uid} />
       <ScheduleCard bdb={bdb} />
       {dialog === 'backup' && <BackUpNow bdb={bdb} onClose={close} />}

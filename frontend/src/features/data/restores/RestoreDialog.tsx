@@ -1,8 +1,16 @@
-/** Dialog that restores a backup into its database or another one. */
-import { Checkbox, NativeSelect, Radio, Stack, Textarea, TextInput } from '@mantine/core';
+/** Dialog that restores a backup, or a point in time, into its database or another one. */
+import {
+  Checkbox,
+  NativeSelect,
+  Radio,
+  SegmentedControl,
+  Stack,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { backupsQuery } from '@/api/data/backups';
-import { restoresQuery, startRestore } from '@/api/data/restores';
+import { restoresQuery, restoreWindowsQuery, startRestore } from '@/api/data/restores';
 import { keptBdbsQuery } from '@/api/databases/bdbs';
 import type { Backup, Restore } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
@@ -16,11 +24,13 @@ import { useZone } from '@/ui/useZone';
 import { isRestorable, newestFirst } from '../backups/backupText';
 import {
   isEvicting,
-  needsConfirmation,
+  isReplacing,
   type RestoreValues,
   restoreRequest,
   slotsError,
 } from './restoreForm';
+import { momentError, type Period, periods } from './restoreWindows';
+import { TimeField } from './TimeField';
 
 interface Props {
   /** Uid of the initially selected backup; undefined for the newest one of the target. */
@@ -34,7 +44,11 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
   const backups = newestFirst(useQuery(backupsQuery).data?.filter(isRestorable) ?? []);
   const bdbs = useQuery(keptBdbsQuery).data ?? [];
   const newest = backups.find(({ bdb_uid }) => bdb_uid === target) ?? backups[0];
+  const windows = periods(useQuery(restoreWindowsQuery(target)).data ?? []);
+  const zone = useZone();
   const form = useForm<RestoreValues>({
+    point: 'backup',
+    until: null,
     backup: backup ?? null,
     target,
     mode: 'replace',
@@ -49,19 +63,31 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
   const invalidateAfter = useInvalidateAfter(restoresQuery);
   const values = { ...form.values, backup: form.values.backup ?? newest?.uid ?? null };
   const chosen = backups.find(({ uid }) => uid === values.backup);
+  const isTime = values.point === 'time';
+  const replaces = isReplacing(values);
+  const isInvalid = isTime && momentError(values.until, windows, zone) !== undefined;
   return (
     <FormDialog
-      title="Restore a backup"
-      action={form.values.mode === 'replace' ? 'Erase and restore' : 'Restore'}
-      severe={form.values.mode === 'replace'}
+      title={isTime ? 'Restore to a point in time' : 'Restore a backup'}
+      action={replaces ? 'Erase and restore' : 'Restore'}
+      severe={replaces}
       size="lg"
-      request={bdb && restoreRequest(values, bdb.name)}
+      request={bdb && !isInvalid ? restoreRequest(values, bdb.name, target) : undefined}
       onSubmit={(request) => invalidateAfter(startRestore(form.values.target, request))}
       onClose={onClose}
     >
       {(fieldError) => (
         <>
-          <BackupField form={form} backups={backups} chosen={values.backup} />
+          {windows.length > 0 && <PointField form={form} windows={windows} />}
+          {isTime ? (
+            <TimeField
+              value={values.until}
+              windows={windows}
+              onChange={(until) => form.set({ until })}
+            />
+          ) : (
+            <BackupField form={form} backups={backups} chosen={values.backup} />
+          )}
           {chosen?.is_encrypted && (
             <PemField
               label="Private key"
@@ -83,7 +109,7 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
             }
             data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
           />
-          <ModeField form={form} />
+          {!isTime && <ModeField form={form} />}
           <Textarea
             label="Key patterns"
             description="One glob pattern per line, such as user:*. If empty, all keys are restored."
@@ -107,14 +133,14 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
               {...form.check('force')}
             />
           )}
-          {chosen && bdb && needsConfirmation(form.values) && (
+          {(chosen || isTime) && bdb && replaces && (
             <>
               <Checkbox
                 label="Read all files completely before keys are deleted"
-                description={`A damaged file then costs no keys. The nodes read ${format('bytes', chosen.bytes)} twice.`}
+                description={`A damaged file then costs no keys. ${chosen && !isTime ? `The nodes read ${format('bytes', chosen.bytes)} twice.` : 'The nodes read all files twice.'}`}
                 {...form.check('verify')}
               />
-              <span>{eraseWarning(chosen, bdb.name, form.values)}</span>
+              <span>{eraseWarning(isTime ? undefined : chosen, bdb.name, values)}</span>
               <ConfirmationField phrase={bdb.name} {...form.value('confirmation')} />
             </>
           )}
@@ -126,6 +152,25 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
 
 interface FieldProps {
   form: Form<RestoreValues>;
+}
+
+function PointField({ form, windows }: FieldProps & { windows: readonly Period[] }) {
+  return (
+    <SegmentedControl
+      aria-label="What is restored"
+      value={form.values.point}
+      onChange={(point) =>
+        form.set({
+          point: point as RestoreValues['point'],
+          until: form.values.until ?? windows.at(-1)?.to ?? null,
+        })
+      }
+      data={[
+        { value: 'backup', label: 'Backup' },
+        { value: 'time', label: 'Point in time' },
+      ]}
+    />
+  );
 }
 
 function BackupField({
@@ -169,9 +214,12 @@ function ModeField({ form }: FieldProps) {
   );
 }
 
-const eraseWarning = (
-  { keys }: Backup,
+function eraseWarning(
+  backup: Backup | undefined,
   name: string,
   { patterns, slots }: Pick<RestoreValues, 'patterns' | 'slots'>,
-): string =>
-  `All keys of ${name} are deleted. Then ${patterns.trim() || slots.trim() ? 'the matching keys' : `${format('count', keys)} keys`} are restored. This cannot be undone.`;
+): string {
+  const all = backup ? `${format('count', backup.keys)} keys` : 'the keys of the selected time';
+  const keys = patterns.trim() || slots.trim() ? 'the matching keys' : all;
+  return `All keys of ${name} are deleted. Then ${keys} are restored. This cannot be undone.`;
+}

@@ -2,8 +2,12 @@
 import type { Restore, RestoreRequest } from '@/api/types';
 
 export interface RestoreValues {
+  /** Whether a backup or a point in time is restored. */
+  point: 'backup' | 'time';
   /** Null: the newest backup, when the list is loaded. */
   backup: number | null;
+  /** Point in time in epoch milliseconds. */
+  until: number | null;
   /** Uid of the database that receives the keys. */
   target: number;
   mode: Restore['mode'];
@@ -48,27 +52,41 @@ export function slotsError(text: string): string | undefined {
 /** Return the ranges without spaces. */
 const slotsOf = (text: string): string => text.replaceAll(/\s/g, '');
 
-/** Return whether the user must confirm by typing the name of the target, because its keys are deleted. */
-export const needsConfirmation = ({ mode }: Pick<RestoreValues, 'mode'>): boolean =>
-  mode === 'replace';
+/** Return whether all keys of the target are deleted first, as always to a point in time. The user must confirm this. */
+export const isReplacing = ({ mode, point }: Pick<RestoreValues, 'mode' | 'point'>): boolean =>
+  mode === 'replace' || point === 'time';
 
-/** Return the request; undefined while no backup is chosen or the confirmation is missing. */
+/**
+ * Return the request; undefined while neither a backup nor a point in time is chosen, or the confirmation is missing.
+ * A point in time is one of the database `source`.
+ */
 export function restoreRequest(
   values: RestoreValues,
   targetName: string,
+  source: number,
 ): RestoreRequest | undefined {
-  if (values.backup === null) return undefined;
-  if (needsConfirmation(values) && values.confirmation !== targetName) return undefined;
+  const origin = originOf(values, source);
+  if (!origin) return undefined;
+  if (isReplacing(values) && values.confirmation !== targetName) return undefined;
   if (slotsError(values.slots)) return undefined;
   const patterns = patternsOf(values.patterns);
   const slots = slotsOf(values.slots);
   return {
-    backup_uid: values.backup,
-    mode: values.mode,
+    ...origin,
+    mode: isReplacing(values) ? 'replace' : 'merge',
     ...(values.identities.trim() && { identities: values.identities.trim() }),
     ...(patterns.length && { key_patterns: patterns }),
     ...(slots && { slots }),
     ...(values.force && { force: true }),
-    ...(needsConfirmation(values) && !values.verify && { verify_files: false }),
+    ...(isReplacing(values) && !values.verify && { verify_files: false }),
   };
+}
+
+function originOf(
+  { point, backup, until }: RestoreValues,
+  source: number,
+): Pick<RestoreRequest, 'backup_uid' | 'until' | 'source_bdb_uid'> | undefined {
+  if (point === 'backup') return backup === null ? undefined : { backup_uid: backup };
+  if (until === null || Number.isNaN(until)) return undefined;
+  return { until: new Date(until).toISOString(), source_bdb_uid: source };
 }

@@ -10,7 +10,7 @@ import { Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { type Fact, Facts } from '@/ui/Facts';
 import { ScheduleDialog } from './ScheduleDialog';
-import { backupFields } from './scheduleForm';
+import { type BackupFields, backupFields } from './scheduleForm';
 import { retentionText, scheduleText } from './scheduleText';
 
 export function ScheduleCard({ bdb }: { bdb: Bdb }) {
@@ -42,12 +42,27 @@ export function ScheduleCard({ bdb }: { bdb: Bdb }) {
           ['Location', location ?? (hasInlineLocation ? 'Set with the API' : 'None')],
           ['Kept', retentionText(fields)],
           ['Verify each backup', fields.backup_schedule.verify ? 'On' : 'Off'],
+          ['Changes between backups', recordingFact(fields, state)],
         ]}
       />
       {editing && (
         <ScheduleDialog bdb={bdb} locations={locations ?? []} onClose={() => setEditing(false)} />
       )}
     </Card>
+  );
+}
+
+function recordingFact(
+  { backup, backup_schedule }: BackupFields,
+  state: BackupScheduleState | undefined,
+): Fact[1] {
+  if (!backup || !backup_schedule.record_changes) return 'Not recorded';
+  if (state?.not_recorded) return `Not recorded now: ${state.not_recorded}`;
+  if (!state?.recorded_until) return 'The recording starts';
+  return (
+    <>
+      Recorded until <Stamp time={state.recorded_until} />
+    </>
   );
 }
 

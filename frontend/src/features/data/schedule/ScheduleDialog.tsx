@@ -17,6 +17,8 @@ import {
   backupFields,
   INTERVAL_UNITS,
   MAX_KEPT,
+  MAX_SEGMENT,
+  MIN_SEGMENT,
   RETENTION_RULES,
   type ScheduleValues,
   scheduleErrors,
@@ -45,6 +47,7 @@ export function ScheduleDialog({ bdb, locations, onClose }: Props) {
     >
       <Switch label="Back up on a schedule" {...form.check('enabled')} />
       {enabled && <TimeFields form={form} locations={locations} />}
+      {enabled && <RecordingFields form={form} onFlash={bdb.bigstore === true} />}
       {enabled && <RetentionFields form={form} />}
     </FormDialog>
   );
@@ -87,7 +90,7 @@ function TimeFields({ form, locations }: FieldsProps & { locations: readonly Bac
       )}
       <NumberInput
         label="Start window (minutes)"
-        description="A backup that cannot start within this time, for example because shards move, is skipped."
+        description="A backup that cannot start within this time, for example because shards are being moved, is skipped."
         min={1}
         allowDecimal={false}
         error={errors.window_minutes}
@@ -102,6 +105,35 @@ function TimeFields({ form, locations }: FieldsProps & { locations: readonly Bac
   );
 }
 
+function RecordingFields({ form, onFlash }: FieldsProps & { onFlash: boolean }) {
+  const errors = scheduleErrors(form.values);
+  return (
+    <>
+      <Switch
+        label="Record changes between backups"
+        description={
+          onFlash
+            ? 'Not available for databases on flash.'
+            : 'Follows the replication stream of one copy of each shard, so that you can restore any second, not only the moments of backups.'
+        }
+        disabled={onFlash && !form.values.record_changes}
+        {...form.check('record_changes')}
+      />
+      {form.values.record_changes && (
+        <NumberInput
+          label="Store changes every (seconds)"
+          description="Changes of this time are lost if all nodes are lost. Shorter times write more files."
+          min={MIN_SEGMENT}
+          max={MAX_SEGMENT}
+          allowDecimal={false}
+          error={errors.record_segment_seconds}
+          {...form.value('record_segment_seconds')}
+        />
+      )}
+    </>
+  );
+}
+
 function IntervalFields({ form }: FieldsProps) {
   const errors = scheduleErrors(form.values);
   return (
@@ -111,8 +143,8 @@ function IntervalFields({ form }: FieldsProps) {
         <NativeSelect label="Unit" data={Object.keys(INTERVAL_UNITS)} {...form.text('unit')} />
       </Group>
       <NumberInput
-        label="Shift (minutes)"
-        description="Intervals start at 00:00 UTC. With a shift of 120, a daily backup starts at 02:00 UTC."
+        label="Offset (minutes)"
+        description="Intervals start at 00:00 UTC. With an offset of 120, a daily backup starts at 02:00 UTC."
         min={0}
         allowDecimal={false}
         error={errors.offset}
@@ -137,7 +169,7 @@ function CronFields({ form }: FieldsProps) {
       />
       <TextInput
         label="Time zone"
-        description={`Such as UTC or ${Intl.DateTimeFormat().resolvedOptions().timeZone}; applies to the expression and to the days, weeks and months below`}
+        description={`Such as UTC or ${Intl.DateTimeFormat().resolvedOptions().timeZone}; applies to the expression and to the days, weeks, and months below`}
         maxLength={64}
         spellCheck={false}
         {...form.text('time_zone')}

@@ -40,8 +40,25 @@ describe('the request for a schedule', () => {
         time_zone: 'Europe/Berlin',
         window_minutes: 60,
         verify: false,
+        record_changes: false,
+        record_segment_seconds: 30,
       },
     });
+  });
+
+  it('turns on the recording of changes', () => {
+    expect(change({ record_changes: true, record_segment_seconds: '10' })).toEqual({
+      backup_schedule: {
+        ...DAILY.backup_schedule,
+        record_changes: true,
+        record_segment_seconds: 10,
+      },
+    });
+    const values = scheduleValues(DAILY);
+    expect(scheduleErrors({ ...values, record_segment_seconds: 4 })).toHaveProperty(
+      'record_segment_seconds',
+    );
+    expect(scheduleErrors({ ...values, record_segment_seconds: 600 })).toEqual({});
   });
 
   it('removes the cron expression if an interval replaces it', () => {
@@ -121,7 +138,7 @@ describe('the text of', () => {
     expect(scheduleText(OFF)).toBe('Off');
     expect(plain(scheduleText(DAILY))).toBe('Every 1 d, UTC');
     expect(plain(scheduleText({ ...DAILY, backup_interval_offset: 7_200 }))).toBe(
-      'Every 1 d, shifted by 2 h, UTC',
+      'Every 1 d, offset by 2 h, UTC',
     );
     const cron = { ...DAILY.backup_schedule, cron: '0 1 * * *' };
     expect(scheduleText({ ...DAILY, backup_schedule: cron })).toBe('0 1 * * * (UTC)');

@@ -14,6 +14,9 @@ export interface BackupFields {
     time_zone: string;
     window_minutes: number;
     verify: boolean;
+    record_changes: boolean;
+    /** Seconds of changes in one file. */
+    record_segment_seconds: number;
   };
   backup_location_uid: number;
   /** A location without a name, which only API clients set. */
@@ -56,6 +59,8 @@ export function backupFields(bdb: Bdb): BackupFields {
       time_zone: 'UTC',
       window_minutes: 60,
       verify: false,
+      record_changes: false,
+      record_segment_seconds: 30,
       ...stored.backup_schedule,
     },
     backup_location_uid: stored.backup_location_uid ?? 0,
@@ -81,12 +86,15 @@ export interface ScheduleValues {
   time_zone: string;
   window_minutes: number | string;
   verify: boolean;
+  record_changes: boolean;
+  record_segment_seconds: number | string;
   retention: Readonly<Record<RetentionRule, number | string>>;
   include_manual: boolean;
 }
 
 export function scheduleValues(fields: BackupFields): ScheduleValues {
-  const { cron, time_zone, window_minutes, verify } = fields.backup_schedule;
+  const { cron, time_zone, window_minutes, verify, record_changes, record_segment_seconds } =
+    fields.backup_schedule;
   const { include_manual, ...rules } = fields.backup_retention;
   const unit = unitOf(fields.backup_interval);
   return {
@@ -100,6 +108,8 @@ export function scheduleValues(fields: BackupFields): ScheduleValues {
     time_zone,
     window_minutes,
     verify,
+    record_changes,
+    record_segment_seconds,
     retention: { ...rules, count: rules.count || fields.backup_history },
     include_manual,
   };
@@ -108,12 +118,18 @@ export function scheduleValues(fields: BackupFields): ScheduleValues {
 const unitOf = (seconds: number): IntervalUnit =>
   (['days', 'hours'] as const).find((unit) => seconds % INTERVAL_UNITS[unit] === 0) ?? 'minutes';
 
-type Errors = Partial<Record<'location' | 'every' | 'offset' | 'cron' | 'window_minutes', string>>;
+type Errors = Partial<
+  Record<
+    'location' | 'every' | 'offset' | 'cron' | 'window_minutes' | 'record_segment_seconds',
+    string
+  >
+>;
 
 /** Largest number of a retention rule. */
 export const MAX_KEPT = 3_660;
 const MAX_INTERVAL = 366 * 86_400;
 const MAX_WINDOW = 1_440;
+export const [MIN_SEGMENT, MAX_SEGMENT] = [5, 600];
 
 /** Return the errors of the fields. The console also checks cron expression and time zone. */
 export function scheduleErrors(values: ScheduleValues): Errors {
@@ -123,6 +139,9 @@ export function scheduleErrors(values: ScheduleValues): Errors {
   const window = Number(values.window_minutes);
   if (!Number.isInteger(window) || window < 1 || window > MAX_WINDOW)
     errors.window_minutes = `Enter a whole number from 1 to ${MAX_WINDOW}`;
+  const segment = Number(values.record_segment_seconds);
+  if (!Number.isInteger(segment) || segment < MIN_SEGMENT || segment > MAX_SEGMENT)
+    errors.record_segment_seconds = `Enter a whole number from ${MIN_SEGMENT} to ${MAX_SEGMENT}`;
   if (values.kind === 'cron') {
     if (values.cron.trim().split(/\s+/).length !== 5)
       errors.cron = 'Enter five fields: minute, hour, day of month, month, day of week';
@@ -165,6 +184,8 @@ function fieldsOf(values: ScheduleValues, stored: BackupFields): BackupFields {
       time_zone: values.time_zone,
       window_minutes: Number(values.window_minutes),
       verify: values.verify,
+      record_changes: values.record_changes,
+      record_segment_seconds: Number(values.record_segment_seconds),
     },
     backup_location_uid: Number(values.location),
     // A chosen location replaces one without a name.
