@@ -34,6 +34,7 @@ from shardboard.contract import (
     SlotsMoved,
 )
 from shardboard.contract.base import MAX_SHARDS
+from shardboard.contract.recovery_copies import MAX_COPIES, CopyVersion, RecoveryCopy
 from shardboard.contract.transfers import MAX_TRANSFERS, TransferState
 
 MAX_REPLY_BYTES, MAX_FILE_BYTES = 16 << 20, 64 << 20
@@ -126,8 +127,10 @@ LOAD_LINES = ReplyShape[LoadLines](LoadLines, MAX_FILE_BYTES)
 LOAD_REPORTS = ReplyShape[LoadReports](LoadReports, MAX_FILE_BYTES)
 TRANSFER_STATE = ReplyShape[TransferState](TransferState, MAX_FILE_BYTES)
 TRANSFER_STATES = ReplyShape[list[TransferState]](_list_of(TransferState, MAX_TRANSFERS), MAX_FILE_BYTES)
+COPY_VERSIONS = ReplyShape[list[CopyVersion]](_list_of(CopyVersion, MAX_COPIES))
+RECOVERY_COPIES = ReplyShape[list[RecoveryCopy]](_list_of(RecoveryCopy, 1))
 ALL = (
     *(SAMPLE, FACTS, CERTIFICATE_REQUEST, CERTIFICATE_REPLY, LOGS, REPORTS, OUTCOMES, RESULTS, PROBE_RESULTS, PROXY),
     *(FIREWALL, DRILL_REPLY, SLOTS_MOVED, SLOT_COUNTS, COMMAND_COUNTS, LOAD_STATE, LOAD_LINES, LOAD_REPORTS),
-    *(TRANSFER_STATE, TRANSFER_STATES),
+    *(TRANSFER_STATE, TRANSFER_STATES, COPY_VERSIONS, RECOVERY_COPIES),
 )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from alembic import command
-from alembic.script import ScriptDirectory
 from sqlalchemy import (
     Connection,
     Integer,
@@ -29,7 +28,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from shardboard.store import copy_marker, postgres_url
 from shardboard.store.copy_marker import SOURCE, TARGET, marker
-from shardboard.store.db import alembic_config, create_engine
+from shardboard.store.db import alembic_config, create_engine, newest_revision
 from shardboard.store.postgres_connection import PostgresConnector
 from shardboard.store.raw_rows import ENGINE_OPTIONS, fingerprint, key_of, opened, raw_tables, read_batch
 from shardboard.store.server_check import READ_ONLY
@@ -80,11 +79,10 @@ async def copy_store(source_url: str, target_url: str, console_id: str, lock_key
 
 def _require_current_source(connection: Connection) -> str | None:
     """Return the target to which the store was moved, if it was."""
-    head = ScriptDirectory.from_config(alembic_config("")).get_current_head()
     version = None
     if inspect(connection).has_table("alembic_version"):
         version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    if version != head:
+    if version != newest_revision():
         raise CopyError(
             "The SQLite store has the schema of another release. Start the console of this release once, and stop it."
         )
