@@ -32,19 +32,19 @@ help: ## Print this list
 
 .PHONY: setup
 setup: ## Install the dependencies of Shardboard and build web UI and proxy
-	@scripts/setup
+	@scripts/setup $(if $(filter-out 1,$(CONSOLES)),--postgres)
 
 .PHONY: demo
-demo: setup ## Run a console, three agents and a database with traffic; Ctrl-C stops everything
-	@exec $(bin)/shardboard demo
+demo: setup ## Run a console (CONSOLES=2: two), three agents and a database with traffic; Ctrl-C stops everything
+	@exec $(bin)/shardboard demo $(if $(CONSOLES),--consoles $(CONSOLES))
 
 .PHONY: wheel
-wheel: setup ## Build one file for `pip install` with web UI, proxy, load generator, mover and flash module, in dist/
+wheel: setup ## Build one file for `pip install` with the web UI, proxy, load generator, mover and flash module, in dist/
 	@$(bin)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
 .PHONY: sbom
-sbom: tools ## Write the components of a release as CycloneDX to dist/sbom
+sbom: tools ## Write the software bill of materials (CycloneDX) of a release to dist/sbom
 	@$(bin)/python scripts/sbom
 
 .PHONY: clean-demo
@@ -54,7 +54,7 @@ clean-demo: ## Delete the demo: its database, shards and settings
 ##@ Develop
 
 .PHONY: setup-tests
-setup-tests: ## Like setup, with the dependencies of tests and checks
+setup-tests: ## Like setup, and install the dependencies of tests and checks
 	@scripts/setup --tests
 
 .PHONY: tools
@@ -70,11 +70,11 @@ dev: setup-tests ## Run the demo with a web UI that reloads when its sources cha
 	@exec scripts/dev
 
 .PHONY: test
-test: tools ## Run all checks and all tests except slow ones, in ten minutes; failures are listed at the end
+test: tools ## Run all checks and all tests except slow ones, in about ten minutes; list failures at the end
 	@exec $(bin)/python scripts/run-tests
 
 .PHONY: test-all
-test-all: tools ## Run all checks and tests, also with the distribution's engine, and all benchmarks in short form
+test-all: tools ## Run all checks and tests, including slow ones, with the distribution's engine, and run all benchmarks briefly
 	@exec $(bin)/python scripts/run-tests --all
 
 .PHONY: help-quarantine
@@ -86,18 +86,18 @@ test-engine: proxy ## Test proxy, load generator, mover and flash module with re
 	@$(if $(ALL),export SHARDBOARD_THOROUGH=1;) $(cargo) test --release --locked --no-fail-fast --lib --bins --tests $(timed) -- --test-threads 6 -Z unstable-options --report-time
 
 .PHONY: simulate
-simulate: setup-tests ## Simulate the proxy's worker with clients, shards and failures: ten thousand seeds
+simulate: setup-tests ## Simulate the proxy's worker with clients, shards, and failures, with 10,000 seeds
 	@SHARDBOARD_SIMULATION=0..10000 $(cargo) test --quiet --release --locked --package proxy --lib simulation
 
 .PHONY: test-chaos
-test-chaos: proxy ## Short tests of client libraries while shards and proxies fail, and of the flash module against a plain server
+test-chaos: proxy ## Briefly test client libraries while shards and proxies fail, and compare the flash module with a plain server
 	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/testkit/chaos engine/tier
 	@$(bin)/python engine/testkit/chaos --short --seed 1
 	@$(if $(ALL),$(bin)/python engine/testkit/conformance/reply_injection.py --check)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
-torture: setup-tests ## Compare the flash module with a plain server, random commands for hours
+torture: setup-tests ## Compare the flash module with a plain server by random commands for hours
 	@$(bin)/python engine/tier/oracle --rounds 1000
 
 .PHONY: chaos
@@ -115,12 +115,12 @@ test-older: proxy ## Test creation, failover and resharding with the distributio
 
 .PHONY: test-store
 test-store: workers := 2
-test-store: proxy ## Run the backend tests that depend on the store on a private PostgreSQL
+test-store: proxy ## Run the backend tests that depend on the store on a temporary PostgreSQL
 	@SHARDBOARD_TEST_DATABASE=postgres scripts/with-postgres $(bin)/pytest backend/tests $(parallel) -m "$(if $(ALL),store or store_in_all,store and not store_in_all and $(quick))" \
 	  $(if $(ALL),--thorough,--one-of-each -k "not every_step and not KilledConsole")
 
-.PHONY: test-page
-test-page: tools ## Run the unit tests of the web UI
+.PHONY: test-web-ui
+test-web-ui: tools ## Run the unit tests of the web UI
 	@npm run test --silent --workspace frontend
 
 .PHONY: e2e
@@ -128,7 +128,7 @@ e2e: setup-tests ## Run Playwright in Chromium against the real stack
 	@ALL=$(ALL) npm run test --silent --workspace e2e
 
 .PHONY: test-bench
-test-bench: setup-tests ## Run all benchmarks in short form, to check that they work
+test-bench: setup-tests ## Run all benchmarks briefly to check that they work
 	@$(bin)/python -m perf --smoke
 
 .PHONY: check-bench
@@ -146,10 +146,10 @@ bench: setup-tests ## Run the benchmarks and check their limits, including compa
 ##@ Maintain
 
 .PHONY: check
-check: lint audit ## Run all static checks, and search dependencies for known vulnerabilities
+check: lint audit ## Run all static checks, and check dependencies for known vulnerabilities
 
 .PHONY: lint
-lint: lint-python lint-page lint-engine lint-prose check-openapi check-migrations check-compose
+lint: lint-python lint-web-ui lint-engine lint-prose check-openapi check-migrations check-compose
 
 .PHONY: lint-python
 lint-python: tools
@@ -159,8 +159,8 @@ lint-python: tools
 	@$(bin)/mypy
 	@$(bin)/lint-imports --no-logo
 
-.PHONY: lint-page
-lint-page: tools
+.PHONY: lint-web-ui
+lint-web-ui: tools
 	@echo "== Web UI: format, lint, types"
 	@npm run lint --silent --workspace frontend
 	@npm run typecheck --silent --workspace frontend
@@ -214,7 +214,7 @@ fmt: tools ## Format all sources
 	@$(cargo) fmt
 
 .PHONY: openapi
-openapi: tools ## Write docs/openapi.json and generate the client from it
+openapi: tools ## Write docs/openapi.json, and generate the client from it
 	@mkdir -p docs
 	@$(bin)/shardboard openapi > docs/openapi.json.new
 	@mv docs/openapi.json.new docs/openapi.json
@@ -228,7 +228,7 @@ lock: tools ## Update the lock files from pyproject.toml; UPGRADE=1 selects the 
 	@npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 
 .PHONY: clean
-clean: ## Remove everything installed or built here; state in var/ is kept
+clean: ## Remove everything that was installed or built here, except var/
 	@rm -rf .venv node_modules frontend/node_modules e2e/node_modules frontend/dist build dist engine/target
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find backend migrations -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,6 +15,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ import httpx
 import psutil
 
 from shardboard.local import demo_traffic
-from shardboard.local.demo import DATABASE
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
+from shardboard.local.demo import DATABASE
+from shardboard.local.loopback import free_port
+from shardboard.local.postgres import PrivateServer, server_account
 
 DIRECTORY = Path(__file__).resolve().parent
 LOGS = DIRECTORY / "results" / "logs"
@@ -35,7 +38,7 @@ FLASH_SIZE = 2**30
 
 
 class Stack:
-    """The cluster under test, and on request a second console without nodes."""
+    """The cluster under test, and on request a console without nodes, and two consoles on one PostgreSQL database."""
 
     def __init__(self, directory: Path) -> None:
         self._backups = directory / "backups"
@@ -46,6 +49,8 @@ class Stack:
             environment={"SHARDBOARD_BACKUP_ROOTS": str(self._backups)},
         )
         self._empty = private_cluster(directory / "empty", nodes=0)
+        self._pair = private_cluster(directory / "pair", nodes=0)
+        self._servers = ExitStack()
 
     def start(self) -> dict[str, Any]:
         """Start everything and return the information that tests need."""
@@ -66,9 +71,10 @@ class Stack:
         }
 
     def stop(self) -> None:
-        for cluster in (self._cluster, self._empty):
+        for cluster in (self._cluster, self._empty, self._pair):
             cluster.stop()
             cluster.kill_shards()
+        self._servers.close()
 
     def do(self, name: str, *arguments: str) -> Any:
         """Execute one command of a test."""
@@ -84,6 +90,9 @@ class Stack:
                 self._kill(f"traffic-{uid}") if f"traffic-{uid}" in self._cluster.children else None
             ),
             "start-empty": self._start_empty,
+            "start-pair": self._start_pair,
+            "kill-pair": lambda name: self._kill_of_pair(name),
+            "restart-pair": self._restart_pair,
         }
         return commands[name](*arguments)
 
@@ -91,6 +100,43 @@ class Stack:
         if not self._empty.children:
             self._empty.start_console()
         return self._about(self._empty)
+
+    def _start_pair(self) -> dict[str, Any]:
+        """Start two consoles on one database. Their host names differ, so that browsers share no cookies between them."""
+        if not self._pair.children:
+            directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
+            self._servers.callback(shutil.rmtree, directory, ignore_errors=True)
+            server = PrivateServer(directory, server_account())
+            self._servers.callback(server.stop)
+            server.start()
+            self._pair.environment["SHARDBOARD_DATABASE_URL"] = server.url
+            self._pair.environment["SHARDBOARD_ADVERTISE_URL"] = self._pair.http_url
+            self._pair.start_console()
+            port = free_port()
+            self._second_url = f"http://second.localhost:{port}"
+            ports = {"SHARDBOARD_HTTPS_PORT": str(free_port()), "SHARDBOARD_HTTP_PORT": str(port)}
+            self._pair.spawn_console("console-2", {**ports, "SHARDBOARD_ADVERTISE_URL": self._second_url})
+        self._wait_for_pair()
+        return {**self._about(self._pair), "second_url": self._second_url}
+
+    def _wait_for_pair(self) -> None:
+        def are_running() -> bool:
+            rows = ok(self._pair.api.get("/v1/consoles"))
+            return len(rows) == 2 and all(row["status"] == "running" for row in rows)
+
+        self._pair.wait_until(are_running, "the two consoles do not run")
+
+    def _kill_of_pair(self, name: str) -> None:
+        child = self._pair.children.pop(name)
+        child.kill()
+        child.wait()
+
+    def _restart_pair(self) -> None:
+        for name in ("console", "console-2"):
+            if name not in self._pair.children:
+                self._pair.respawn(name)
+        self._pair.wait_until(self._pair._responds, "the first console did not respond")
+        self._wait_for_pair()
 
     def _about(self, cluster: LocalCluster) -> dict[str, Any]:
         user, password = cluster.login
@@ -127,14 +173,14 @@ class Stack:
 
     def keep_logs(self) -> None:
         shutil.rmtree(LOGS, ignore_errors=True)
-        for cluster in (self._cluster, self._empty):
+        for cluster in (self._cluster, self._empty, self._pair):
             if (cluster.directory / "logs").is_dir():
                 shutil.copytree(cluster.directory / "logs", LOGS / cluster.directory.name)
 
 
 def forget_earlier_run(directory: Path) -> None:
     """End processes that remain if a runner and its stack were killed. Their directory identifies them."""
-    for name in ("cluster", "empty"):
+    for name in ("cluster", "empty", "pair"):
         if (directory / name).is_dir():
             earlier_cluster = private_cluster(directory / name, nodes=0)
             earlier_cluster.end_leftovers()

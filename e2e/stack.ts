@@ -8,6 +8,11 @@ export interface Console {
   password: string;
 }
 
+export interface Pair extends Console {
+  /** Address of the second console, with another host name. */
+  second_url: string;
+}
+
 export interface StackInfo extends Console {
   /** Uid of the database with continuous traffic. */
   bdb: number;
@@ -61,4 +66,7 @@ export const stack = {
     command('start-traffic', bdb, rate, profile),
   stopTraffic: (bdb: number) => command('stop-traffic', bdb),
   startEmpty: () => command('start-empty') as Promise<Console>,
+  startPair: () => command('start-pair') as Promise<Pair>,
+  killOfPair: (name: 'console' | 'console-2') => command('kill-pair', name),
+  restartPair: () => command('restart-pair'),
 };

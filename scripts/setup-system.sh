@@ -62,7 +62,7 @@ has_postgres() {
   initdb=$(command -v initdb) && at_least "$("$initdb" --version | grep -o '[0-9.]*' | head -n 1)" "$oldest_postgres"
 }
 
-# require_system_packages TESTS(yes|no): install missing packages, or print the command that does.
+# require_system_packages TESTS(yes|no) POSTGRES(yes|no): install missing packages, or print the command that does.
 require_system_packages() {
   local missing=()
   if wants_build; then
@@ -70,11 +70,11 @@ require_system_packages() {
   elif ! built_engine 0 >/dev/null && ! system_valkey "$oldest_valkey"; then
     missing+=(valkey-server valkey-tools)
   fi
+  if [[ $1 == yes || $2 == yes ]]; then has_postgres || missing+=(postgresql); fi
   if [[ $1 == yes ]]; then
     # The tests also use the distribution's engine.
     if [[ ${missing[*]} != *valkey-server* ]]; then system_valkey "$oldest_valkey" || missing+=(valkey-server valkey-tools); fi
     command -v chromium >/dev/null || missing+=(chromium)
-    has_postgres || missing+=(postgresql)
     command -v nft >/dev/null || [[ -x /usr/sbin/nft ]] || missing+=(nftables)
     command -v slapd >/dev/null || [[ -x /usr/sbin/slapd ]] || missing+=(slapd)
     command -v ldapsearch >/dev/null || missing+=(ldap-utils)

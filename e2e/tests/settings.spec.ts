@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { connect } from 'node:tls';
 import { examine, examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
+import { NodesPage } from '../pages/nodes.ts';
 import { createSmall } from '../rest.ts';
 import { stackInfo } from '../stack.ts';
 
@@ -157,4 +158,42 @@ test('a next console CA is announced and withdrawn, and a signing request is cre
   await page.getByRole('button', { name: 'Withdraw request…' }).click();
   await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
   await expect(page.getByText('Signing request pending')).toBeHidden();
+});
+
+test.describe('zones', () => {
+  test.afterEach(async ({ api }) => {
+    await api.put('/v1/cluster/policy', { data: { rack_aware: false } });
+    await api.put('/v1/nodes/1', { data: { rack_id: '', second_rack_id: '' } });
+  });
+
+  test('the zone of a node is set in a dialog, and shown in the table', async ({ page, api }) => {
+    await page.goto('/settings');
+    const policy = page.getByRole('switch', { name: 'Rack-zone awareness' });
+    await policy.scrollIntoViewIfNeeded();
+    await policy.check({ force: true });
+    await page.getByRole('button', { name: /Save 1\schange/ }).click();
+    await expect
+      .poll(async () => (await (await api.get('/v1/cluster/policy')).json()).rack_aware)
+      .toBe(true);
+    await examineInAll(page, 'zone-policy');
+
+    await page.goto('/nodes/1');
+    await page.getByRole('button', { name: 'Node actions' }).click();
+    await page.getByRole('menuitem', { name: 'Set zone…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Zone of node 1' });
+    const zone = dialog.getByRole('combobox', { name: 'Zone', exact: true });
+    await expect(zone).toBeVisible();
+    await examine(page, 'set-zone');
+    await zone.fill('zone 1!');
+    await expect(dialog.getByRole('button', { name: 'Set zone' })).toBeDisabled();
+    await examineInAll(page, 'set-zone-invalid');
+    await zone.fill('zone-a');
+    await dialog.getByRole('button', { name: 'Set zone' }).click();
+    await expect(dialog).toHaveCount(0);
+
+    const nodes = new NodesPage(page);
+    await nodes.open();
+    await expect(nodes.row(1)).toContainText('zone-a');
+    await examineInAll(page, 'nodes-with-zones');
+  });
 });

@@ -6,6 +6,7 @@ It is used by the demo, scenario tests and benchmarks.
 import json
 import os
 import secrets
+import shutil
 import ssl
 import subprocess
 import sys
@@ -64,6 +65,8 @@ class LocalCluster:
         self.http_url = f"http://localhost:{http_port}"
         self.children: dict[str, subprocess.Popen[bytes]] = {}
         self._commands: dict[str, tuple[Sequence[str], str, str | None]] = {}
+        self._console_environments: dict[str, Mapping[str, str]] = {}
+        """Variables of consoles other than the first one."""
         self.login = (user, password)
         self._park = park
         self._memory = memory
@@ -114,6 +117,17 @@ class LocalCluster:
         finally:
             password.unlink()
 
+    def spawn_console(self, name: str, environment: Mapping[str, str], prefix: Sequence[str] = ()) -> None:
+        """Start another console on the same PostgreSQL database, with its own state directory. Its ports are in `environment`;
+        `prefix` is a command that runs it.
+        """
+        state = self.directory / name
+        state.mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(self.directory / "store.key", state / "store.key")
+        self._console_environments[name] = {"SHARDBOARD_STATE_DIR": str(state), **environment}
+        command = [*prefix, sys.executable, "-m", "shardboard", "console"]
+        self.spawn(name, command[1:], program=command[0], environment=self._console_environments[name])
+
     def start_agents(self) -> None:
         """Start an agent for each address without one, join new ones, and wait until all are connected."""
         start_time = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
@@ -139,15 +153,16 @@ class LocalCluster:
             self.wait_until(lambda: address in self.connected(), f"the agent of {address} did not join")
 
     def stop(self) -> None:
-        """Stop other children (traffic) first, then the agents, which may save and stop their shards, and the console last.
+        """Stop other children (traffic) first, then the agents, which may save and stop their shards, and the consoles last.
 
         If agents stop their shards, no process is left, even if some agents had died.
         """
         if self._park:
             self._start_lost_agents()
         agents = [name for name in self.addresses if name in self.children]
-        other_processes = [name for name in self.children if name not in (*agents, "console")]
-        for group in (other_processes, agents, ["console"]):
+        consoles = [name for name in self.children if name == "console" or name in self._console_environments]
+        other_processes = [name for name in self.children if name not in (*agents, *consoles)]
+        for group in (other_processes, agents, consoles):
             for name in group:
                 if name in self.children:
                     self.children[name].terminate()
@@ -160,7 +175,8 @@ class LocalCluster:
     def respawn(self, name: str) -> None:
         """Restart a child that has ended, with its original arguments."""
         arguments, module, program = self._commands[name]
-        self.spawn(name, arguments, module=module, program=program)
+        environment = self._console_environments.get(name)
+        self.spawn(name, arguments, module=module, program=program, environment=environment)
 
     def _start_lost_agents(self) -> None:
         """Restart agents that have died while their shards are running: only an agent can save the shards of its node."""

@@ -1,5 +1,5 @@
-"""`shardboard demo`: a console, three agents, one database with scheduled backups and steady traffic, set up through the regular
-interfaces.
+"""`shardboard demo`: one or two consoles, three agents, one database with scheduled backups and steady traffic, set up through the
+regular interfaces.
 
 All files are below the state directory. Ctrl-C saves the shards and stops what the demo started; the next start continues from the
 same state. `--clean` deletes everything.
@@ -14,7 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psutil
@@ -24,7 +24,7 @@ from shardboard.agent.databases import flash
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.shard_status import ShardLink, ShardStatus
 from shardboard.kit import resources
-from shardboard.local import demo_traffic
+from shardboard.local import demo_consoles, demo_traffic
 from shardboard.local.cluster import LocalCluster, LocalError, ok
 from shardboard.local.lifeline import lifeline
 from shardboard.local.process_supervisor import ProcessSupervisor
@@ -102,8 +102,9 @@ def backup_settings(location_uid: int, now: float) -> dict[str, Any]:
 class Demo:
     """Performs the steps of the command."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, consoles: int = 1) -> None:
         self._settings = settings
+        self._consoles = consoles
         self._directory = settings.state_dir.resolve()
         self._login_file = self._directory / "demo-login.json"
         self._backups = self._directory / "backups"
@@ -124,14 +125,43 @@ class Demo:
     def run(self) -> int:
         """Start everything and keep it running until a stop signal. Parts that end unexpectedly are restarted."""
         with self._exclusive() as lock, lifeline(self._directory, "--cluster", pass_fds=[lock]):
-            return self._run()
+            self._check_consoles()
+            self._cluster.end_leftovers()
+            try:
+                with self._database_server() as variables:
+                    self._cluster.environment.update(variables)
+                    return self._run()
+            except KeyboardInterrupt:
+                return 0
+
+    def _check_consoles(self) -> None:
+        """Check that the stored demo has as many consoles: another number needs another store."""
+        if self._login_file.is_file():
+            stored = json.loads(self._login_file.read_text()).get("consoles", 1)
+            if stored != self._consoles:
+                message = f"the demo in {self._directory} was started with --consoles {stored}"
+                raise LocalError(f"{message}; delete it with `make clean-demo`, or start it with this option")
+
+    def _database_server(self) -> AbstractContextManager[Mapping[str, str]]:
+        """Return the context in which the consoles can run, with their variables. One console uses SQLite."""
+        if self._consoles == 1:
+            return nullcontext({})
+        return demo_consoles.running_server(self._directory)
+
+    def _start_consoles(self) -> None:
+        if self._consoles == 1:
+            with _step("starting the console"):
+                self._cluster.start_console()
+            return
+        with _step("starting two consoles on a private PostgreSQL server"):
+            self._cluster.environment.update(demo_consoles.address_of(self._settings.http_port))
+            self._cluster.start_console()
+            demo_consoles.start_second_console(self._cluster, self._settings)
 
     def _run(self) -> int:
         try:
             self._store_login()
-            self._cluster.end_leftovers()
-            with _step("starting the console"):
-                self._cluster.start_console()
+            self._start_consoles()
             with _step("starting three agents"):
                 self._cluster.start_agents()
             with _step("bringing up the database demo (6 primaries, 6 replicas)"):
@@ -186,6 +216,7 @@ class Demo:
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         for path in self._directory.glob("console.db*"):
             path.unlink()
+        demo_consoles.delete_data(self._directory)
         print(f"Deleted the demo in {self._directory}.")
         return 0
 
@@ -200,7 +231,7 @@ class Demo:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._login_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            json.dump({"user": self._user, "password": self._password}, file)
+            json.dump({"user": self._user, "password": self._password, "consoles": self._consoles}, file)
 
     def _database(self, spec: Mapping[str, Any]) -> list[demo_traffic.HostPort]:
         """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
@@ -256,12 +287,33 @@ class Demo:
             "",
             f"  web UI    http://localhost:{self._settings.http_port}",
             f"            {self._cluster.url} (certificate of the console CA; also REST API)",
+            *self._second_console_lines(),
             f"  user      {self._user}",
             f"  password  {self._password}",
             "",
+            *self._kill_instructions(),
             "Ctrl-C stops the demo and keeps its state; `make clean-demo` deletes it.",
         ]
         _print_line("\n".join(lines))
+
+    def _second_console_lines(self) -> list[str]:
+        if self._consoles == 1:
+            return []
+        return [f"            http://localhost:{demo_consoles.second_http_port(self._settings)} (second console)"]
+
+    def _kill_instructions(self) -> list[str]:
+        """Return how to kill a console. The first one usually leads, because it was started first."""
+        if self._consoles == 1:
+            return []
+        first, second = (self._cluster.children[name].pid for name in ("console", demo_consoles.SECOND))
+        return [
+            "To lose a console, open the web UI and kill its process. Settings > Consoles shows which one leads.",
+            "The page continues on the other console, which leads within 2 s. The demo restarts the lost one.",
+            "",
+            f"  kill -9 {first}    the first console",
+            f"  kill -9 {second}    the second console",
+            "",
+        ]
 
 
 def _in_sync(shard: dict[str, Any]) -> bool:
@@ -282,7 +334,7 @@ def _print_line(line: str) -> None:
         print(line, flush=True)
 
 
-def run(clean: bool) -> int:
+def run(*, clean: bool, consoles: int = 1) -> int:
     """Run the command. Return its exit status."""
 
     def interrupt(*_: object) -> None:
@@ -290,7 +342,7 @@ def run(clean: bool) -> int:
 
     for number in STOPS:
         signal.signal(number, interrupt)
-    demo = Demo(Settings())
+    demo = Demo(Settings(), consoles)
     try:
         return demo.clean() if clean else demo.run()
     except LocalError as error:

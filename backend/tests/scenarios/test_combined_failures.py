@@ -12,9 +12,9 @@ import httpx
 import pytest
 import valkey
 from backend.tests.scenarios import database_helpers, movement_helpers
-from backend.tests.support.consoles.postgres_pair import load_script
 
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
+from shardboard.local.postgres import PrivateServer, server_account
 
 KEYS = 500
 
@@ -83,12 +83,10 @@ def test_failovers_complete_when_the_console_is_killed(cluster: LocalCluster) ->
 @pytest.fixture
 def postgres() -> Iterator[Any]:
     """A private server that can be restarted."""
-    script = load_script()
-    # The server is stopped as if it were killed, and committed transactions must survive that.
-    script.SETTINGS["synchronous_commit"] = "on"
     directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
     try:
-        server = script.PrivateServer(directory, script.server_account())
+        # The server is stopped as if it were killed, and committed transactions must survive that.
+        server = PrivateServer(directory, server_account(), {"synchronous_commit": "on"})
         server.start()
         yield server
         server.stop()

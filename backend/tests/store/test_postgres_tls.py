@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 import asyncpg
 import pytest
 from backend.tests.support.certificates import SignedCertificate, sign
-from backend.tests.support.consoles.postgres_pair import load_script
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shardboard.kit.bus import Bus
+from shardboard.local.postgres import PrivateServer, server_account
 from shardboard.settings import Settings
 from shardboard.store.change_notifications import CHANNEL
 from shardboard.store.db import Store
@@ -54,15 +54,14 @@ def write(directory: Path, name: str, signed: SignedCertificate) -> None:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsServer]:
-    script = load_script()
-    account = script.server_account()
+    account = server_account()
     directory, files = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp")), tmp_path_factory.mktemp("tls")
     ca = sign("CA", names=(), usage=None)
     write(files, "ca", ca)
     write(files, "other", sign("Another CA", names=(), usage=None))
     write(files, "server", sign("server", ca, names=("localhost",)))
     write(files, "client", sign("shardboard", ca, names=(), usage=ExtendedKeyUsageOID.CLIENT_AUTH))
-    running = script.PrivateServer(directory, account)
+    running = PrivateServer(directory, account)
     try:
         running.create_data()
         for name in ("ca.pem", "server.pem", "server-key.pem"):

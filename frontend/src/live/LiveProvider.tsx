@@ -8,20 +8,70 @@ import {
   useState,
   useSyncExternalStore,
 } from 'react';
+import { checkConsole, createHandover, openOn } from '@/api/access/handover';
+import type { HandoverConsole } from '@/api/types';
+import { ConsoleSwitch, type SwitchState } from './consoles/consoleSwitch';
+import { continuedFromFragment } from './consoles/continuedFrom';
+import { hasUsedForm, watchInput } from './consoles/unsavedInput';
 import type { Freshness } from './freshness';
 import { Live } from './live';
 import type { StreamState } from './stream/stream';
 
 const LiveContext = createContext<Live | null>(null);
+const SwitchContext = createContext<ConsoleSwitch | null>(null);
+
+const createSwitch = () =>
+  new ConsoleSwitch({
+    origin: location.origin,
+    fetchHandover: createHandover,
+    check: checkConsole,
+    hasInput: hasUsedForm,
+    leave: (target, lost, token) => {
+      const path = location.pathname + location.search + continuedFromFragment(lost.uid);
+      openOn(target.origin, path, token);
+    },
+  });
 
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient();
   const [live] = useState(() => new Live(client));
+  const [consoles] = useState(createSwitch);
   useEffect(() => {
+    const stopWatching = watchInput();
+    const stopFollowing = live.state.subscribe(() => {
+      const { phase } = live.state.get();
+      if (phase === 'live') consoles.onConnected();
+      else if (phase === 'lost') void consoles.onLost();
+    });
+    consoles.start();
     live.start();
-    return () => live.stop();
-  }, [live]);
-  return <LiveContext.Provider value={live}>{children}</LiveContext.Provider>;
+    return () => {
+      stopFollowing();
+      stopWatching();
+      live.stop();
+      consoles.stop();
+    };
+  }, [live, consoles]);
+  return (
+    <SwitchContext.Provider value={consoles}>
+      <LiveContext.Provider value={live}>{children}</LiveContext.Provider>
+    </SwitchContext.Provider>
+  );
+}
+
+/** Return whether the page continues on another console, and the user's decision to do so. */
+export function useConsoleSwitch(): {
+  state: SwitchState;
+  consoles: readonly HandoverConsole[];
+  continueNow: () => void;
+} {
+  const consoles = useContext(SwitchContext);
+  if (!consoles) throw new Error('useConsoleSwitch requires a LiveProvider');
+  return {
+    state: useSyncExternalStore(consoles.state.subscribe, consoles.state.get),
+    consoles: useSyncExternalStore(consoles.consoles.subscribe, consoles.consoles.get),
+    continueNow: () => void consoles.continueNow(),
+  };
 }
 
 export function useLive(): Live {

@@ -2,6 +2,7 @@
 
 from shardboard.api.access import (
     audit,
+    handovers,
     ldap,
     ldap_mappings,
     logins,
@@ -16,6 +17,7 @@ from shardboard.api.access import (
 
 ROUTERS = (
     audit.router,
+    handovers.router,
     ldap.router,
     ldap_mappings.router,
     logins.router,

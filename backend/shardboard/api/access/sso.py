@@ -15,6 +15,7 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.login_throttle import get_login_state, login_change, recheck_logins
 from shardboard.api.http.parameters import DryRun
 from shardboard.api.http.query_check import accept_any_query
+from shardboard.api.http.web_ui import is_ui_path
 from shardboard.console import Console
 from shardboard.domain.access import oidc
 from shardboard.domain.access.oidc import Provider, SignInAttempt, SignInRefused, SsoIdentity
@@ -62,7 +63,7 @@ class OidcSettings(BaseModel):
         list[GroupRole],
         Field(
             max_length=200,
-            description="Roles by group. The first entry whose group contains the user applies, at each sign-in.",
+            description="Roles by group. At each sign-in, the first entry whose group contains the user applies.",
         ),
     ] = []
     default_role_uid: Annotated[
@@ -167,7 +168,9 @@ async def start_sso(
 ) -> RedirectResponse:
     """Redirect the browser to the provider. No credentials are required."""
     _require_navigation(request)
-    attempt = SignInAttempt(_redirect_uri(request), return_path if _is_ui_path(return_path) else "/")
+    attempt = SignInAttempt(
+        _redirect_uri(request), return_path if is_ui_path(return_path, MAX_NEXT_PATH_BYTES) else "/"
+    )
     try:
         async with console.store.read() as session:
             provider, cluster_row = await service.enabled_provider(session), await cluster.load(session)
@@ -265,12 +268,6 @@ def _redirect_uri(request: Request) -> str:
 
 def _delete_attempt_cookie(reply: RedirectResponse) -> None:
     reply.delete_cookie(COOKIE, secure=True, httponly=True, samesite="lax")
-
-
-def _is_ui_path(path: str) -> bool:
-    """Return whether this is a path of this site in any browser's interpretation, and short enough for a cookie."""
-    is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
-    return is_here and path.isprintable() and len(path.encode()) <= MAX_NEXT_PATH_BYTES
 
 
 def _require_navigation(request: Request) -> None:

@@ -40,6 +40,8 @@ class LoginState:
         self.directory = ConcurrencyLimiter(8, 4, 64, 16)
         """Limits queries to the directory, which may take seconds."""
         self.unknown_user_throttle = logins.UnknownUserThrottle()
+        self.handover_throttle = logins.UnknownUserThrottle()
+        """Throttles networks that send wrong tokens of sessions of other consoles."""
         self.aliases: OrderedDict[str, int] = OrderedDict()
         """Uids of users by other usernames that the directory accepts for them, in lower case."""
         self.open_streams: Counter[str] = Counter()

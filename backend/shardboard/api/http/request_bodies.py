@@ -19,7 +19,13 @@ from shardboard.net.connection_limits import allow_streamed_body
 from shardboard.state.access.audit import SAFE_METHODS
 
 MAX_BODY, MAX_LOGIN_BODY = 1_000_000, 16_384
-LOGIN_PATHS = ("/v1/session", "/v1/session/second_factor", "/v1/users/authorize", "/v1/bootstrap")
+LOGIN_PATHS = (
+    "/v1/session",
+    "/v1/session/continue",
+    "/v1/session/second_factor",
+    "/v1/users/authorize",
+    "/v1/bootstrap",
+)
 """Paths whose body is read before the login is proved, as are those below `/v1/bootstrap`. All others need credentials in the
 header."""
 _LOGIN = "shardboard-login"

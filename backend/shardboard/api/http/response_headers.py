@@ -58,6 +58,11 @@ class ResponseHeadersMiddleware:
                     headers["Content-Security-Policy"] = f"{policy}; script-src 'self' 'unsafe-inline'"
                 if API_PATH.match(scope["path"]) or scope["path"] == METRICS:
                     headers.setdefault("Cache-Control", "no-store")
+                elif origins := " ".join(console.presence.other_origins):
+                    # The web UI looks for another console, and continues there, if this one no longer responds.
+                    policy = headers["Content-Security-Policy"]
+                    policy = policy.replace("form-action 'self'", f"form-action 'self' {origins}")
+                    headers["Content-Security-Policy"] = f"{policy}; connect-src 'self' {origins}"
             await send(message)
 
         await self._app(scope, receive, with_headers)

@@ -66,6 +66,12 @@ def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
     return FileResponse(index, headers={"Cache-Control": "no-cache"})
 
 
+def is_ui_path(path: str, max_bytes: int) -> bool:
+    """Return whether this is a path of this site in any browser's interpretation, and not too long."""
+    is_here = path.startswith("/") and path[1:2] not in ("/", "\\")
+    return is_here and path.isprintable() and len(path.encode()) <= max_bytes
+
+
 def _path_inside(directory: Path, path: str) -> Path | None:
     """Return the file with this name inside the directory; None if it does not exist."""
     try:

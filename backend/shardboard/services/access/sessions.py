@@ -65,10 +65,16 @@ async def get_session(session: AsyncSession, token: str) -> ValidSession:
     row, now = await sessions.by_hash(session, passwords.digest(token)), datetime.now(UTC)
     if row is None:
         raise Unauthorized("token_expired", "The session has ended; sign in again.")
-    user = await session.get(User, row.user_uid)
-    if user is None or not _is_valid(row, user, await cluster.load(session), now):
+    user = await valid_user(session, row, now)
+    if user is None:
         raise Unauthorized("token_expired", "The session has expired; sign in again.")
     return ValidSession(row.uid, user, now - row.last_seen_at >= _USE_INTERVAL)
+
+
+async def valid_user(session: AsyncSession, row: LoginSession, now: datetime) -> User | None:
+    """Return the user of a session; None if the session is no longer valid."""
+    user = await session.get(User, row.user_uid)
+    return user if user is not None and _is_valid(row, user, await cluster.load(session), now) else None
 
 
 async def record_use(session: AsyncSession, uid: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, delete, select
+from sqlalchemy import ForeignKey, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -31,9 +31,28 @@ class LoginSession(Base):
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class SessionHandover(Base):
+    """A token that continues a session on another console, and the cookie that this console has issued for it."""
+
+    __tablename__ = "session_handovers"
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    """SHA-256 of the token, hexadecimal."""
+    session_uid: Mapped[int] = mapped_column(ForeignKey("sessions.uid", ondelete="CASCADE"), index=True)
+    cookie_hash: Mapped[str | None] = mapped_column(unique=True)
+    """SHA-256 of the cookie value; None until the token is used."""
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    """End of the token; after its use, end of the session."""
+
+
 async def by_hash(session: AsyncSession, token_hash: str) -> LoginSession | None:
+    """Return the session of a cookie, which the console of the sign-in or another one has issued."""
     query = select(LoginSession).where(LoginSession.token_hash == token_hash)
-    return (await session.execute(query)).scalar_one_or_none()
+    row = (await session.execute(query)).scalar_one_or_none()
+    if row is not None:
+        return row
+    continued = select(LoginSession).join(SessionHandover, SessionHandover.session_uid == LoginSession.uid)
+    return (await session.execute(continued.where(SessionHandover.cookie_hash == token_hash))).scalar_one_or_none()
 
 
 async def list_for_user(session: AsyncSession, user_uid: int) -> Sequence[LoginSession]:
@@ -44,3 +63,26 @@ async def list_for_user(session: AsyncSession, user_uid: int) -> Sequence[LoginS
 
 async def delete_expired(session: AsyncSession, now: datetime) -> None:
     await session.execute(delete(LoginSession).where(LoginSession.expires_at <= now))
+
+
+async def handovers(session: AsyncSession, session_uid: int) -> Sequence[SessionHandover]:
+    """Return the tokens and cookies for other consoles of a session, those that end last first."""
+    query = select(SessionHandover).where(SessionHandover.session_uid == session_uid)
+    return (await session.execute(query.order_by(SessionHandover.expires_at.desc()))).scalars().all()
+
+
+async def use_handover(session: AsyncSession, token_hash: str, cookie_hash: str, now: datetime) -> LoginSession | None:
+    """Use up a token and return its session; None if it was used before or has ended."""
+    statement = update(SessionHandover).values(cookie_hash=cookie_hash)
+    unused = (SessionHandover.token_hash == token_hash, SessionHandover.cookie_hash.is_(None))
+    await session.execute(statement.where(*unused, SessionHandover.expires_at > now))
+    row = await session.get(SessionHandover, token_hash)
+    if row is None or row.cookie_hash != cookie_hash:
+        return None
+    login_session = await session.get_one(LoginSession, row.session_uid)
+    row.expires_at = login_session.expires_at
+    return login_session
+
+
+async def delete_expired_handovers(session: AsyncSession, now: datetime) -> None:
+    await session.execute(delete(SessionHandover).where(SessionHandover.expires_at <= now))

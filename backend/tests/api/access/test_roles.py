@@ -23,7 +23,7 @@ from shardboard.driver.fake_agents import FakeAgents
 
 TABLE = Path(__file__).parents[4] / "docs" / "roles.md"
 ROLES = ("admin", "cluster_member", "cluster_viewer", "db_member", "db_viewer", "user_manager", "none")
-ANONYMOUS = "no login"
+ANONYMOUS = "no credentials"
 SAMPLED_CALLS = 80
 """Requests of each role in `make test`: a third of all."""
 PASSWORD = "correct horse"
@@ -39,9 +39,10 @@ reasons.
   [fewer permissions](guide/users.md#some-databases-only). `backend/tests/api/http/test_database_scope.py` checks them for each
   request.
 * Database passwords and backup locations are shown only to users who can change them.
-* Only administrators can send locations of object stores without credentials, which are opened with those of the node. All editors
+* Only administrators can send locations of object stores without credentials, because the node then uses its own. All editors
   can use stored locations.
 * `refresh_jwt` requires a token, and `bootstrap/join` and `bootstrap/join_conflict` require a join token.
+* `session/continue` requires a page of another console that uses the same store, and the token of a session.
 * `/metrics` requires no login if the policy `metrics_auth` is off.
 
 """

@@ -152,7 +152,8 @@ def test_every_route_that_creates_or_starts_something_supports_keys() -> None:
         *("/v1/bootstrap/join", "/v1/bootstrap/join_conflict"),
         *("/v1/cluster/authority/request", "/v1/cluster/authority/switch"),
         *("/v1/join_tokens", "/v1/redis_acls/validate", "/v1/service_tokens"),
-        *("/v1/session", "/v1/session/second_factor", "/v1/webhooks/{uid}/test"),
+        *("/v1/session", "/v1/session/continue", "/v1/session/handover", "/v1/session/second_factor"),
+        "/v1/webhooks/{uid}/test",
         *("/v1/users/authorize", "/v1/users/password", "/v1/users/refresh_jwt", "/v1/users/second_factor"),
     }
 

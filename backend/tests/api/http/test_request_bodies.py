@@ -18,6 +18,7 @@ from shardboard.errors import Unavailable
 
 WITHOUT_LOGIN = {
     ("POST", "/v1/session"),
+    ("POST", "/v1/session/continue"),
     ("POST", "/v1/session/second_factor"),
     ("POST", "/v1/users/authorize"),
     ("POST", "/v1/bootstrap"),

@@ -15,11 +15,11 @@ from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from backend.tests.support.consoles.postgres_pair import load_script
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.kit.bus import Bus
+from shardboard.local.postgres import PrivateServer, server_account
 from shardboard.store.change_receiver import ChangeReceiver
 from shardboard.store.db import Store
 from shardboard.store.transient_errors import is_transient
@@ -91,9 +91,8 @@ async def check(url: str, port: int) -> dict[str, float]:
 
 def main() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    script = load_script()
     directory = Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp"))
-    server = script.PrivateServer(directory, script.server_account())
+    server = PrivateServer(directory, server_account())
     try:
         server.start()
         sys.stdout.write(json.dumps(asyncio.run(check(server.url, server.port))))

@@ -1,31 +1,19 @@
 """A PostgreSQL primary with a streaming standby, and a TCP proxy in front of them that keeps open sessions when it switches."""
 
 import asyncio
-import importlib.machinery
-import importlib.util
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import asyncpg
 from backend.tests.support.real_shards import wait_until
 
+from shardboard.local.postgres import PrivateServer, server_account
+
 HOST = "127.0.0.1"
-
-
-def load_script() -> ModuleType:
-    """Return `scripts/with-postgres` as a module."""
-    path = Path(__file__).parents[4] / "scripts" / "with-postgres"
-    loader = importlib.machinery.SourceFileLoader("with_postgres", str(path))
-    spec = importlib.util.spec_from_loader("with_postgres", loader)
-    assert spec is not None
-    script = importlib.util.module_from_spec(spec)
-    loader.exec_module(script)
-    return script
 
 
 class PostgresPair:
@@ -64,9 +52,8 @@ class PostgresPair:
 @contextmanager
 def running_pair() -> Iterator[PostgresPair]:
     """Start a primary and its standby, and stop them at the end of the block."""
-    script = load_script()
     directories = [Path(tempfile.mkdtemp(prefix="shardboard-postgres-", dir="/tmp")) for _ in range(2)]
-    old, new = (script.PrivateServer(directory, script.server_account()) for directory in directories)
+    old, new = (PrivateServer(directory, server_account()) for directory in directories)
     try:
         old.start()
         new.password = old.password

@@ -1,11 +1,14 @@
 /** Banners for urgent problems: the connection is lost, a drill is running, a node is lost, shards are down. */
 import { Button } from '@mantine/core';
 import { Link, useLocation } from '@tanstack/react-router';
+import { useSyncExternalStore } from 'react';
 import { useRunningDrills } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
 import { actionTitle } from '@/features/actions/recentActions';
 import { duration } from '@/lib/time';
-import { useDrawError, useLive, useStreamState } from '@/live/LiveProvider';
+import { consoleName } from '@/live/consoles/consoleSwitch';
+import { continuedFrom } from '@/live/consoles/continuedFrom';
+import { useConsoleSwitch, useDrawError, useLive, useStreamState } from '@/live/LiveProvider';
 import { Elapsed, useNow } from '@/ui/Ago';
 import { StatusIcon } from '@/ui/Status';
 import { useProblems } from '../useProblems';
@@ -22,7 +25,8 @@ export function Banners() {
   const drills = useRunningDrills();
   return (
     <div role="status">
-      {stream.phase === 'lost' ? <StreamLost {...stream} /> : <LoadErrors />}
+      <ContinuedNotice />
+      {stream.phase === 'lost' ? <ConsoleLost {...stream} /> : <LoadErrors />}
       {drawError !== null && (
         <div className={classes.banner} data-tone="attention">
           <StatusIcon tone="attention" />
@@ -73,6 +77,49 @@ function DrillRuns({ drill, isOnTimeline }: { drill: Action; isOnTimeline: boole
         <Link to="/timeline" search={{ range: 60 }}>
           View timeline
         </Link>
+      )}
+    </div>
+  );
+}
+
+/** Banner of a page that was opened on a console that no longer responded. */
+function ContinuedNotice() {
+  const lostUid = useSyncExternalStore(continuedFrom.subscribe, continuedFrom.get);
+  const { consoles } = useConsoleSwitch();
+  const lost = consoles.find(({ uid }) => uid === lostUid);
+  const current = consoles.find((each) => each.current);
+  if (!lost || !current) return null;
+  return (
+    <div className={classes.banner} data-tone="attention">
+      <StatusIcon tone="attention" />
+      <span>
+        Console {consoleName(lost, consoles)} did not answer. This page continues on{' '}
+        {consoleName(current, consoles)}.
+      </span>
+      <Button size="compact-xs" variant="default" onClick={() => continuedFrom.set(null)}>
+        Dismiss
+      </Button>
+    </div>
+  );
+}
+
+function ConsoleLost(stream: { since: number; attempt: number; retryAt: number }) {
+  const { state, consoles, continueNow } = useConsoleSwitch();
+  if (state.phase === 'none') return <StreamLost {...stream} />;
+  const target = consoleName(state.target, consoles);
+  return (
+    <div className={classes.banner} data-tone="attention">
+      <StatusIcon tone="attention" />
+      <span>
+        Console {consoleName(state.lost, consoles)} does not answer.{' '}
+        {state.phase === 'leaving'
+          ? `Continuing on ${target}.`
+          : `You can continue on ${target}, but the input in the form on this page will be lost.`}
+      </span>
+      {state.phase === 'asking' && (
+        <Button size="compact-xs" variant="default" onClick={continueNow}>
+          Continue on {target}
+        </Button>
       )}
     </div>
   );
