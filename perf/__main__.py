@@ -1,7 +1,7 @@
 """`python -m perf [--smoke | --check | --record] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, collection-128, endpoint, load,
-agreement, engine, tier, tier-memory, backup, encryption. Two run only when named: run-page (an hour) and engines (compares
-two engines).
+agreement, engine, tier, tier-memory, backup, encryption, consoles, standby. Two run only when named: run-page (an hour) and engines
+(compares two engines).
 
 `--smoke` runs each in a short form. `--check` runs those that need less than five minutes each, and compares their figures with
 perf/figures.toml; `--record` writes that table.
@@ -18,6 +18,7 @@ from perf.check import CHECKED, check
 from perf.clusters import creation, failover
 from perf.clusters.backup import backup
 from perf.clusters.collection import collection, short_collection
+from perf.clusters.consoles import consoles, standby
 from perf.clusters.engines import engine, engines
 from perf.clusters.false_failovers import unjustified
 from perf.clusters.internode_encryption import wires
@@ -70,6 +71,8 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
         "tier-memory": lambda: tier_memory(report),
         "backup": lambda: backup(report, root / "backup"),
         "encryption": lambda: encryption(report),
+        "consoles": lambda: consoles(report, root / "consoles"),
+        "standby": lambda: standby(report, root / "standby"),
         "run-page": lambda: run_page(report, root / "run-page"),
         "engines": lambda: engines(report, root / "engines"),
     }

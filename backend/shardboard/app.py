@@ -29,7 +29,6 @@ from shardboard.api.stream.change_feed import Feed
 from shardboard.collectors import registry as collectors
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.collectors.metrics.metric_history import restore_samples
-from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.driver.agents import HttpAgents
 from shardboard.kit import gc_tuning, log_buffer
@@ -153,7 +152,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
     repeatedly, with its exception.
     """
     store, bus, agents, live, leadership = console.store, console.bus, console.agents, console.live, console.leadership
-    pulses = Pulses()
+    pulses, presence = console.pulses, console.presence
     await restore_samples(store, live)
 
     @asynccontextmanager
@@ -171,6 +170,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
                 lambda: console.certificate.expiries,
                 console.id,
                 console.settings.state_dir,
+                leadership.hand_over,
             ),
             *reconcilers.leader_loops(
                 store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id
@@ -189,7 +189,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         return replace(loop, run=run)
 
     shared = (
-        *collectors.shared_loops(store, bus, agents, live, pulses, leadership.acting, console.presence),
+        *collectors.shared_loops(store, bus, agents, live, pulses, leadership.acting, presence),
         *reconcilers.shared_loops(store, bus, agents, console.ca),
         Loop("return free memory", gc_tuning.return_free_memory),
         Loop("follow and renew certificates", console.certificate_loop.run),
@@ -209,7 +209,7 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
         yield failure
     if store.is_shared:
         with suppress(Exception):  # the other consoles count this one as lost
-            await console.presence.record_stop()
+            await presence.record_stop()
 
 
 async def run(settings: Settings) -> None:

@@ -17,6 +17,7 @@ from shardboard.collectors.metrics.command_stats import CommandCountCache
 from shardboard.collectors.metrics.hot_slots import HotSlotCache
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.collectors.metrics.ram_curve import RamCurveCache
+from shardboard.collectors.pulse import Pulses
 from shardboard.driver.interfaces import Agents, Hooks
 from shardboard.driver.ldap import LdapClient
 from shardboard.driver.mails import SmtpMails
@@ -51,6 +52,7 @@ class Console:
     oidc: OidcClient = field(default_factory=OidcClient)
     ldap: LdapClient = field(default_factory=LdapClient)
     certificate_loop: ConsoleCertificatesLoop = field(init=False)
+    pulses: Pulses = field(default_factory=Pulses)
     presence: ConsolePresence = field(init=False)
     trust: TrustDistribution = field(init=False)
     notifier: Notifier = field(init=False)
@@ -72,7 +74,9 @@ class Console:
         host = socket.gethostname()
         address = self.settings.advertise_url or f"https://{host}:{self.settings.https_port}"
         facts = ConsoleFacts(self.id, host, address, __version__)
-        self.presence = ConsolePresence(self.store, facts, lambda: self.leadership.store_delay)
+        self.presence = ConsolePresence(
+            self.store, facts, lambda: self.leadership.store_delay, self.pulses.count_reached
+        )
         self.trust = TrustDistribution(self.store, self.agents, self.ca)
         mails = SmtpMails(self.settings.smtp_password_file)
         self.notifier = Notifier(self.store, self.bus, DeliveryClient(self.hooks, mails, SyslogSender()))

@@ -16,7 +16,6 @@ from shardboard import collectors as collectors_package
 from shardboard import reconcilers as reconcilers_package
 from shardboard.app import AREAS
 from shardboard.collectors import registry as collectors
-from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.domain.cluster.actions import SWITCHOVER_ACTIONS, ActionName
 from shardboard.lifecycle.supervision import Loop
@@ -33,11 +32,20 @@ def modules(package: ModuleType) -> Iterator[ModuleType]:
 
 def prepared_loops(console: Console) -> list[Loop]:
     store, bus, agents = console.store, console.bus, console.agents
-    pulses = Pulses()
+    pulses, leadership, presence = console.pulses, console.leadership, console.presence
     return [
-        *collectors.shared_loops(store, bus, agents, console.live, pulses, console.leadership.acting, console.presence),
+        *collectors.shared_loops(store, bus, agents, console.live, pulses, leadership.acting, presence),
         *collectors.leader_loops(
-            store, bus, agents, console.live, pulses, console.notifier, dict, "test", console.settings.state_dir
+            store,
+            bus,
+            agents,
+            console.live,
+            pulses,
+            console.notifier,
+            dict,
+            "test",
+            console.settings.state_dir,
+            leadership.hand_over,
         ),
         *reconcilers.leader_loops(
             store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id

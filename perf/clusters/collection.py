@@ -3,7 +3,7 @@
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -38,9 +38,9 @@ EXPORTERS = ("redis_exporter", "prometheus-redis-exporter")
 
 def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: int = NODES) -> None:
     """Measure one database of primaries only. The exporters, if installed, monitor the same processes."""
-    with _active(report, directory, shards, nodes, limit=60) as (cluster, uid):
+    with active_database(report, directory, shards, nodes, limit=60) as (cluster, uid):
         time.sleep(SETTLE_SECONDS)
-        cores, memory, start, end = _measured(cluster, SECONDS)
+        cores, memory, start, end = measured(cluster, SECONDS)
         title = f"{shards} shards at 1 Hz on {nodes} agents"
         console_cores = cores["console"] + sum(cores[name] for name in cluster.addresses)
         report.limit(f"{title}, console and agents together", console_cores, 0.30, "cores")
@@ -63,9 +63,9 @@ def collection(report: Report, directory: Path, *, shards: int = SHARDS, nodes: 
 def short_collection(report: Report, directory: Path) -> None:
     """Measure 128 shards for a minute: short enough for a check of every release."""
     shards, nodes = scaled((128, 8), (8, 2))
-    with _active(report, directory, shards, nodes, limit=30) as (cluster, uid):
+    with active_database(report, directory, shards, nodes, limit=30) as (cluster, uid):
         time.sleep(SETTLE_SECONDS)
-        cores, memory, start, end = _measured(cluster, scaled(60, 3))
+        cores, memory, start, end = measured(cluster, scaled(60, 3))
         title = f"{shards} shards at 1 Hz on {nodes} agents"
         console_cores = cores["console"] + sum(cores[name] for name in cluster.addresses)
         report.limit(
@@ -77,11 +77,17 @@ def short_collection(report: Report, directory: Path) -> None:
 
 
 @contextmanager
-def _active(
-    report: Report, directory: Path, shards: int, nodes: int, *, limit: float
+def active_database(
+    report: Report,
+    directory: Path,
+    shards: int,
+    nodes: int,
+    *,
+    limit: float,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[LocalCluster, int]]:
     """Start a cluster with one active database of `shards` primaries. Yield the cluster and the UID of the database."""
-    cluster = private_cluster(directory, nodes=nodes)
+    cluster = private_cluster(directory, nodes=nodes, environment=environment)
     # The agents have more weight than the engines, which autogroup would ignore.
     with changed(AUTOGROUP, 0), changed(BACKLOG, LOOPBACK_PACKETS) as is_long:
         if not is_long:
@@ -140,8 +146,8 @@ def _seconds(processes: Iterable[psutil.Process]) -> float:
     return sum(times.user + times.system for times in (process.cpu_times() for process in processes))
 
 
-def _measured(cluster: LocalCluster, seconds: int) -> tuple[dict[str, float], dict[str, float], int, int]:
-    """Wait. Return cores and resident megabytes by name as in `_used`, and first and last second of the measurement."""
+def measured(cluster: LocalCluster, seconds: int) -> tuple[dict[str, float], dict[str, float], int, int]:
+    """Wait. Return cores and resident megabytes by name as in `_used_resources`, and first and last second of the measurement."""
     start, before = int(time.time()), _used_resources(cluster)
     time.sleep(seconds)
     after, end = _used_resources(cluster), int(time.time())

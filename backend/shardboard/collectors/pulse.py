@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from shardboard.contract import PULSE_SECONDS, RARE_PULSE_SECONDS
+from shardboard.domain.cluster.agent_reach import SILENT_SECONDS
 from shardboard.kit.active_clock import ACTIVE
 
 
@@ -18,8 +20,10 @@ class Pulses:
         self.clocks: dict[int, float] = {}
         """Seconds by which a node's newest sample was ahead of the console's clock; negative if the clock or the sample is late."""
 
-    def record_pulse(self, node_uid: int) -> None:
-        self._last_pulses[node_uid] = self._clock(), time.monotonic()
+    def record_pulse(self, node_uid: int, *, is_rare: bool = False) -> None:
+        """Note a sign of life. A rare one postpones silence by the time in which no other one was requested."""
+        delay = RARE_PULSE_SECONDS - PULSE_SECONDS if is_rare else 0.0
+        self._last_pulses[node_uid] = self._clock() + delay, time.monotonic()
         self._broken.discard(node_uid)
 
     def record_stream_end(self, node_uid: int) -> None:
@@ -29,6 +33,10 @@ class Pulses:
     def seconds_since_pulse(self, node_uid: int) -> float | None:
         """Return the seconds since the last sign of life, with pauses and even if the stream broke; None if there was none."""
         return time.monotonic() - self._last_pulses[node_uid][1] if node_uid in self._last_pulses else None
+
+    def count_reached(self) -> int:
+        """Return the number of nodes whose agents this console reaches."""
+        return sum(self.silence(node_uid) <= SILENT_SECONDS for node_uid in self._last_pulses)
 
     def silence(self, node_uid: int) -> float:
         """Return the seconds since the node was heard from; infinite if its stream broke since then.

@@ -14,6 +14,8 @@ MAX_OUTAGES = 256
 """Maximum number per sample, and number of the newest outages that an agent remembers."""
 PULSE_SECONDS = 0.2
 """Interval of pulses in the sample stream, so that silence is detected before the next sample is missed."""
+RARE_PULSE_SECONDS = 1.0
+"""The same for consoles that do not lead. They need no pulses between samples that arrive in time."""
 
 NODE_FIELDS = (
     "cpu_user",

@@ -6,6 +6,7 @@ from typing import Any
 from weakref import WeakSet
 
 import asyncpg
+from asyncpg import connect_utils
 from asyncpg.exceptions import TargetServerAttributeNotMatched
 
 from shardboard.store.postgres_url import PostgresUrl, SocketLimits
@@ -20,6 +21,22 @@ SESSION_SETTINGS = (
 IDLE_MILLISECONDS = 30_000
 """Time after which the server ends a transaction that its console does not continue."""
 _OTHER_SERVER_MAY_HELP = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TargetServerAttributeNotMatched)
+
+
+class _UpgradeProtocol(connect_utils.TLSUpgradeProto):  # type: ignore[misc]
+    """The start of a connection with TLS.
+
+    An aborted connection cancels the task that opens another one to cancel its statement. If this task does not wait for `on_data`
+    yet, asyncio would report the error of this future, which is never awaited.
+    """
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.on_data.cancelled():
+            self.on_data.exception()
+
+
+connect_utils.TLSUpgradeProto = _UpgradeProtocol
 
 
 class PostgresConnector:

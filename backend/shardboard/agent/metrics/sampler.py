@@ -17,7 +17,7 @@ from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.agent.databases.shard import LocalShard
 from shardboard.agent.metrics.machine import MachineSampler
 from shardboard.agent.metrics.polling import ShardPoller
-from shardboard.contract import PULSE_SECONDS, RING_SECONDS, Sample
+from shardboard.contract import PULSE_SECONDS, RARE_PULSE_SECONDS, RING_SECONDS, Sample
 
 log = logging.getLogger(__name__)
 
@@ -84,22 +84,24 @@ class Sampler:
         """
         return min(self._rate.engines * SPREAD_PER_ENGINE, MAX_SPREAD) * self._phase
 
-    async def follow(self, after: int, boot: str) -> AsyncIterator[bytes]:
-        """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse.
+    async def follow(self, after: int, boot: str, *, rare_pulses: bool = False) -> AsyncIterator[bytes]:
+        """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse. The
+        first one shows that all earlier samples were sent.
 
         A different `boot` means another agent process: start from the oldest sample. The first sample contains all remembered
         outages, including those of samples that are no longer in the ring or that the caller received but could not store.
         """
         last = after if boot == self._boot else 0
-        has_started = False
+        has_started, pulse_seconds = False, PULSE_SECONDS
         while self._listeners != "sent away":
             if self._listeners == "ignored":
                 await asyncio.sleep(PULSE_SECONDS)
                 continue
             if self._seq <= last:
-                await self._next(PULSE_SECONDS)
+                await self._next(pulse_seconds)
                 if self._seq <= last:
                     yield PULSE
+                    pulse_seconds = RARE_PULSE_SECONDS if rare_pulses else PULSE_SECONDS
             for seq, line in [each for each in self._ring if each[0] > last]:
                 yield line if has_started else self._with_all_outages(line)
                 last, has_started = seq, True

@@ -146,10 +146,10 @@ class NodeCollector:
                 count, has_backlog = 0, True
                 clock = NodeClock()
                 async for sample in self._agents.samples(
-                    node, seq, boot, lambda: self._own_data(node.uid).max_line_bytes
+                    node, seq, boot, lambda: self._own_data(node.uid).max_line_bytes, rare_pulses=not leads
                 ):
                     last_sample = ACTIVE.now()
-                    self._pulses.record_pulse(node.uid)
+                    self._pulses.record_pulse(node.uid, is_rare=not leads)
                     if sample is None:
                         clock.mark_caught_up()
                         has_backlog = False
@@ -167,7 +167,7 @@ class NodeCollector:
             except LostLeadership:
                 return
             except Exception:
-                log.exception("nodes: following node %s failed", node.uid)
+                log.exception("nodes: receiving the samples of node %s failed", node.uid)
                 reason = "the console failed to read its samples"
             self._pulses.record_stream_end(node.uid)
             unrecorded = is_connected is not False or node.uid in self._connected

@@ -10,17 +10,20 @@ from shardboard.schemas.timestamps import iso
 
 
 class Console(BaseModel):
-    uid: str = Field(description="ID of the console, which it keeps when it restarts.")
+    uid: str = Field(description="ID of the console, which does not change when it restarts.")
     host: str = Field(description="Host name.")
-    address: str = Field(description="URL at which browsers reach this console.")
+    address: str = Field(description="URL of this console for browsers.")
     version: str
     status: ConsoleStatus
-    is_leader: bool = Field(description="Whether it changes machines and records what it observes.")
+    is_leader: bool = Field(description="Whether this console is the leader, which monitors and changes the nodes.")
     leader_since: str | None = Field(description="When it became the leader.")
-    is_current: bool = Field(description="Whether it has sent this response.")
+    is_current: bool = Field(description="Whether this console sent the response.")
     started_at: str
-    seen_at: str = Field(description="Last sign of life.")
+    seen_at: str = Field(description="Time of its last heartbeat.")
     store_delay_ms: float | None = Field(description="Duration of its last query of the store.")
+    agents_reached: int | None = Field(
+        description="Number of agents whose heartbeats it received at its last sign of life."
+    )
 
 
 class ConsoleFields(Protocol):
@@ -42,6 +45,8 @@ class ConsoleFields(Protocol):
     def seen_at(self) -> datetime: ...
     @property
     def store_delay_ms(self) -> float | None: ...
+    @property
+    def agents_reached(self) -> int | None: ...
 
 
 class LeaseFields(Protocol):
@@ -70,4 +75,5 @@ def render(row: ConsoleFields, lease: LeaseFields | None, current: str) -> Conso
         started_at=iso(row.started_at),
         seen_at=iso(row.seen_at),
         store_delay_ms=row.store_delay_ms,
+        agents_reached=row.agents_reached,
     )

@@ -337,6 +337,12 @@ async def list_after(session: AsyncSession, uid: int, before: datetime, limit: i
     return (await session.execute(query)).scalars().all()
 
 
+async def list_since(session: AsyncSession, type_: str, start: datetime) -> Sequence[Event]:
+    """Return events of a type from a time on, in order."""
+    query = select(Event).where(Event.type == type_, Event.time >= start).order_by(Event.uid)
+    return (await session.execute(query)).scalars().all()
+
+
 async def by_uid(session: AsyncSession, uid: int) -> Event | None:
     return await session.get(Event, uid)
 

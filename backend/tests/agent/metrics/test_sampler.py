@@ -376,6 +376,19 @@ async def test_client_without_missed_samples_waits_for_the_next(full_ring: Sampl
     assert await tasks[1] == [126]
 
 
+async def test_console_that_does_not_lead_gets_rare_pulses(full_ring: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "PULSE_SECONDS", 0.01)
+    monkeypatch.setattr(sampling, "RARE_PULSE_SECONDS", 60)
+    stream = full_ring.follow(124, full_ring._boot, rare_pulses=True)
+    assert await anext(stream) != sampling.PULSE
+    assert await anext(stream) == sampling.PULSE, "it has received all earlier samples"
+    following = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0.1)
+    assert not following.done()
+    await full_ring._beat(int(time.time()))
+    assert await following != sampling.PULSE
+
+
 def line(noticed: int) -> dict[str, object]:
     counts = dict.fromkeys(("waited", "failed", "lost"), 0) | {"last_success_ms": None, "first_success_ms": None}
     return {"uid": 1, "address": "10.0.0.2", "port": 20000, "slots": [(0, 16383)], "noticed_ms": noticed} | counts

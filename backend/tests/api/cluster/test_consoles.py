@@ -28,6 +28,7 @@ async def rows(console: Console) -> None:
                 started_at=NOW,
                 seen_at=NOW,
                 store_delay_ms=1.5,
+                agents_reached=3,
                 status=status,
             )
             for uid, status in statuses.items()

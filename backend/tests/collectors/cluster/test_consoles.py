@@ -1,25 +1,31 @@
 """Tests that consoles record themselves, and that the leader records lost consoles."""
 
 import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from math import inf
 
 import pytest
 from backend.tests.support.clock import Clock
 from backend.tests.support.consoles.statements import prepare_statement
 from backend.tests.support.real_shards import wait_until
-from sqlalchemy import text
+from sqlalchemy import delete, text
 
 from shardboard.collectors.cluster import consoles as collector
 from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence, ConsoleWatch
-from shardboard.domain.cluster.consoles import LOST_SECONDS, ConsoleStatus
+from shardboard.domain.cluster.agent_reach import COOL_DOWN_SECONDS, HOLD_SECONDS, ReachComparison
+from shardboard.domain.cluster.consoles import LOST_SECONDS, ConsoleStatus, LeaderChange
 from shardboard.kit.bus import Bus
 from shardboard.state.alerting import events
 from shardboard.state.cluster import consoles
+from shardboard.state.cluster.consoles import ConsoleRow
 from shardboard.store.db import STORE_ERRORS, Store
 from shardboard.store.transient_errors import is_transient
 
 pytestmark = pytest.mark.store
 
 FACTS = ConsoleFacts("a", "a.example.org", "https://a.example.org:9443", "1.0")
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +35,20 @@ def short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def presence(store: Store) -> ConsolePresence:
-    return ConsolePresence(store, FACTS, lambda: 0.0025)
+    return ConsolePresence(store, FACTS, lambda: 0.0025, lambda: 3)
+
+
+class Leader:
+    """A console that leads and watches the others. `successors` are those to which it has handed over."""
+
+    def __init__(self, store: Store, console_id: str) -> None:
+        self.clock = Clock()
+        self.agents_reached = 3
+        self.successors: list[tuple[str, LeaderChange]] = []
+        self.watch = ConsoleWatch(store, console_id, lambda: self.agents_reached, self.hand_over, self.clock)
+
+    async def hand_over(self, successor: str, reason: LeaderChange) -> None:
+        self.successors.append((successor, reason))
 
 
 async def status(store: Store) -> str | None:
@@ -48,8 +67,8 @@ async def recorded(store: Store, type_: str) -> int:
 
 
 async def test_a_lost_console_raises_an_alarm_until_it_is_back(store: Store) -> None:
-    clock = Clock()
-    watch = ConsoleWatch(store, "b", clock)
+    leader = Leader(store, "b")
+    watch, clock = leader.watch, leader.clock
     running = asyncio.create_task(presence(store).run())
     await wait_until(lambda: is_running(store))
     running.cancel()
@@ -72,8 +91,8 @@ async def test_a_lost_console_raises_an_alarm_until_it_is_back(store: Store) -> 
 
 async def test_the_leader_is_never_lost(store: Store) -> None:
     """Its row is written rarely if the store is a SQLite file."""
-    clock = Clock()
-    watch = ConsoleWatch(store, "a", clock)
+    leader = Leader(store, "a")
+    watch, clock = leader.watch, leader.clock
     running = asyncio.create_task(presence(store).run())
     await wait_until(lambda: is_running(store))
     running.cancel()
@@ -86,8 +105,8 @@ async def test_the_leader_is_never_lost(store: Store) -> None:
 
 
 async def test_a_stopped_console_is_not_lost(store: Store) -> None:
-    clock = Clock()
-    watch, console = ConsoleWatch(store, "b", clock), presence(store)
+    leader, console = Leader(store, "b"), presence(store)
+    watch, clock = leader.watch, leader.clock
     running = asyncio.create_task(console.run())
     await wait_until(lambda: is_running(store))
     await watch.check()
@@ -98,6 +117,100 @@ async def test_a_stopped_console_is_not_lost(store: Store) -> None:
     await watch.check()
     assert await status(store) == ConsoleStatus.STOPPED
     assert not await recorded(store, events.CONSOLE_LOST)
+
+
+async def report(store: Store, uid: str, agents_reached: int, number: int) -> None:
+    """Record the sign of life with this number of another console."""
+    async with store.begin() as session:
+        if (row := await consoles.by_uid(session, uid)) is None:
+            row = ConsoleRow(uid=uid, host=f"{uid}.example.org", address="", version="1.0", status="running")
+            row.started_at, row.store_delay_ms = START, None
+            session.add(row)
+        row.agents_reached, row.seen_at = agents_reached, START + timedelta(seconds=number)
+
+
+async def start_tenure(store: Store, reason: LeaderChange) -> None:
+    async with store.begin() as session:
+        await session.execute(delete(consoles.Leadership))
+        session.add(
+            consoles.Leadership(
+                uid=1,
+                term=1,
+                console_id="a",
+                renewals=0,
+                released=False,
+                successor=None,
+                acquired_at=START,
+                reason=reason,
+            )
+        )
+
+
+async def seconds_until_change(store: Store, leader: Leader, others: Mapping[str, int], limit: float) -> float:
+    """Return how long the leader keeps the lease while others reach so many agents; infinite if longer than `limit`."""
+    start = leader.clock.now
+    leader.watch._comparison = ReachComparison(start, await leader.watch._record_change())
+    for number in range(int(limit)):
+        for uid, reached in others.items():
+            await report(store, uid, reached, number)
+        await leader.watch.check()
+        if leader.successors:
+            return leader.clock.now - start
+        leader.clock.now += 1
+    return inf
+
+
+async def test_the_leader_hands_over_to_a_console_that_reaches_more_agents(store: Store) -> None:
+    leader = Leader(store, "a")
+    leader.agents_reached = 1
+    await start_tenure(store, LeaderChange.STARTED)
+    assert await seconds_until_change(store, leader, {"b": 2, "c": 3}, 20) == HOLD_SECONDS
+    assert leader.successors == [("c", LeaderChange.MORE_AGENTS)]
+    async with store.read() as session:
+        [event] = await events.list_since(session, "leader_change_requested", START)
+    assert event.description == (
+        "Console c.example.org should become the leader: it reaches 3 agents, and the leader reaches 1."
+    )
+    assert event.details == {"console": "c", "host": "c.example.org", "agents": 3, "leader_agents": 1}
+
+
+async def test_the_leader_stays_if_no_other_console_reaches_more_agents(store: Store) -> None:
+    leader = Leader(store, "a")
+    assert await seconds_until_change(store, leader, {"b": 3, "c": 2}, 3 * HOLD_SECONDS) == inf
+
+
+async def test_a_console_that_no_longer_reports_does_not_become_the_leader(store: Store) -> None:
+    leader = Leader(store, "a")
+    leader.agents_reached = 0
+    await report(store, "b", 3, 0)
+    assert await seconds_until_change(store, leader, {}, 3 * HOLD_SECONDS) == inf
+    assert await recorded(store, events.CONSOLE_LOST) == 1
+
+
+async def test_a_new_leader_stays_for_some_time(store: Store) -> None:
+    """Otherwise, two consoles could hand over to each other again and again."""
+    await start_tenure(store, LeaderChange.MORE_AGENTS)
+    for factor in (1, 2):
+        leader = Leader(store, "a")
+        leader.agents_reached = 0
+        assert await seconds_until_change(store, leader, {"b": 3}, 150) == factor * COOL_DOWN_SECONDS
+    async with store.read() as session:
+        changes = await events.list_since(session, "leader_changed", START)
+    assert [change.details["reason"] for change in changes] == ["more_agents"] * 2
+    assert "it reaches more agents than the former leader" in changes[0].description
+
+
+async def test_a_console_reports_how_many_agents_it_reaches(store: Store) -> None:
+    running = asyncio.create_task(presence(store).run())
+
+    async def has_reported() -> bool:
+        async with store.read() as session:
+            row = await consoles.by_uid(session, "a")
+        return row is not None and row.agents_reached == 3
+
+    await wait_until(has_reported)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_removed_console_that_still_runs_is_listed_again(store: Store) -> None:
@@ -115,8 +228,8 @@ async def test_transactions_of_a_lost_console_are_ended(store: Store, monkeypatc
     if not store.is_shared:
         pytest.skip("a SQLite store has one console")
     monkeypatch.setattr(collector, "LOST_SECONDS", 0.0)
-    clock = Clock()
-    watch = ConsoleWatch(store, "b", clock)
+    leader = Leader(store, "b")
+    watch, clock = leader.watch, leader.clock
     running = asyncio.create_task(presence(store).run())
     await wait_until(lambda: is_running(store))
     running.cancel()

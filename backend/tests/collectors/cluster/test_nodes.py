@@ -680,9 +680,11 @@ async def test_another_console_than_the_leader_only_observes(
     await wait_until(lambda: console.live.resume_point(1)[1] == console.live.resume_point(2)[1] == NOW + 1)
     assert (await shard_row(console, 1)).observed_at is None
     assert ("facts", 1) not in agents.calls
+    assert agents.rare_pulses[1]
     leads = True
     console.bus.publish("leader")
     await wait_until(lambda: agents.calls.count(("samples", 1)) == 2)
+    assert not agents.rare_pulses[1]
     await deliver_second(agents, NOW + 2)
     await wait_until(lambda: ("facts", 1) in agents.calls)
     await wait_for_status(console, 1, "ok")

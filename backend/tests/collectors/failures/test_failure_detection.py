@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from backend.tests.support import active_database
+from backend.tests.support.clock import Clock
 from backend.tests.support.real_shards import wait_until
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -17,6 +18,9 @@ from shardboard.collectors.failures import failure_detection as watch
 from shardboard.collectors.failures.failure_detection import NodeWatch
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
+from shardboard.contract import PULSE_SECONDS, RARE_PULSE_SECONDS
+from shardboard.domain.cluster.agent_reach import SILENT_SECONDS
+from shardboard.domain.cluster.leadership import LEASE_SECONDS
 from shardboard.domain.failures import failure_detection as health
 from shardboard.domain.placement.shard_placement import BUS_OFFSET
 from shardboard.driver.fake_agents import FakeAgents
@@ -457,6 +461,28 @@ class TestPulses:
         assert pulses.silence(1) == float("inf")
         pulses.record_pulse(1)
         assert pulses.silence(1) < 1
+
+    def test_nodes_that_were_heard_from_are_reached(self) -> None:
+        clock = Clock()
+        pulses = Pulses(clock)
+        for node_uid in (1, 2, 3):
+            pulses.record_pulse(node_uid)
+        clock.now += SILENT_SECONDS
+        pulses.record_pulse(1)
+        pulses.record_stream_end(2)
+        assert pulses.count_reached() == 2
+        clock.now += 0.1
+        assert pulses.count_reached() == 1
+
+    def test_rare_pulses_postpone_silence(self) -> None:
+        """A node that fails together with the leader is silent when the next leader starts. A node between two samples is not."""
+        clock = Clock()
+        pulses = Pulses(clock)
+        pulses.record_pulse(1, is_rare=True)
+        clock.now += RARE_PULSE_SECONDS
+        assert pulses.silence(1) == pytest.approx(PULSE_SECONDS)
+        clock.now += LEASE_SECONDS
+        assert pulses.silence(1) > health.SENSITIVITY["high"][0]
 
     def test_time_when_the_console_could_not_read_is_not_silence(self) -> None:
         times = [0.0]

@@ -72,6 +72,8 @@ class Session:
     console is cut off.
     """
 
+    is_outdated = False
+
     def __init__(self, world: World, console: "SimulatedConsole") -> None:
         self._world = world
         self._console = console
@@ -83,7 +85,7 @@ class Session:
         assert reply is not None
         return reply
 
-    async def claim(self, seen: Lease, reason: str) -> Lease | None:
+    async def claim(self, seen: Lease, reason: str | None) -> Lease | None:
         def claim() -> Lease | None:
             lease = self._world.lease
             if replace(lease, successor=seen.successor) != seen:
@@ -99,7 +101,7 @@ class Session:
     async def raise_term(self, term: int, raised: int) -> Lease | None:
         return await self._change(term, lambda lease: replace(lease, term=raised))
 
-    async def release(self, term: int, successor: str | None) -> Lease | None:
+    async def release(self, term: int, successor: str | None, reason: str) -> Lease | None:
         return await self._change(term, lambda lease: replace(lease, released=True, successor=successor))
 
     async def drop(self) -> None:
