@@ -28,7 +28,11 @@ def render_item(kind: str, item: Any, _context: Any) -> str | Literal[False]:
 
 def migrate(connection: Connection) -> None:
     context.configure(
-        connection=connection, target_metadata=Base.metadata, render_as_batch=True, render_item=render_item
+        connection=connection,
+        target_metadata=Base.metadata,
+        render_as_batch=True,
+        render_item=render_item,
+        include_object=context.config.attributes.get("include_object"),  # from scripts/check-migrations
     )
     with context.begin_transaction():
         context.run_migrations()

@@ -56,6 +56,7 @@ TESTS = Path(__file__).parent
 PROCESS_TESTS = (
     *("agent/", "driver/", "scenarios/", "perf/"),
     *(
+        "lifecycle/test_rolling_upgrade.py",
         "lifecycle/test_two_consoles.py",
         "local/test_demo_traffic.py",
         "local/test_lifeline.py",

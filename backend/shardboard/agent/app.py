@@ -16,6 +16,7 @@ from shardboard.agent.benchmarks.load_generators import LoadGenerators
 from shardboard.agent.cluster.agent_priority import raise_priority
 from shardboard.agent.cluster.identity import AgentIdentity, AgentPort, CertificateRenewal
 from shardboard.agent.cluster.join import enrol, stay_enrolled
+from shardboard.agent.cluster.recovery_copies import RecoveryCopies
 from shardboard.agent.cluster.terms import AcceptedTerm, TermMiddleware
 from shardboard.agent.data.file_streams import FileStreams
 from shardboard.agent.data.transfers import Transfers
@@ -71,6 +72,7 @@ from shardboard.contract import (
     TrustedCas,
 )
 from shardboard.contract.protocol import downgrade_line
+from shardboard.contract.recovery_copies import KeepCopies, ReadCopy
 from shardboard.contract.transfers import StartTransfer, TransferReferences
 from shardboard.kit import gc_tuning, log_buffer
 from shardboard.net import http_server
@@ -93,6 +95,7 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
     drills = Drills(supervisor, sampler, proxy, settings.address)
     firewall = PeerFirewall(supervisor, settings.address)
+    copies = RecoveryCopies(settings.state_dir)
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -138,7 +141,8 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
         if not after.isdecimal():
             return PlainTextResponse("after must be a sequence number", 422)
         protocol_version = protocol_of(request)
-        lines_sent = (downgrade_line(line, protocol_version) async for line in sampler.follow(int(after), boot))
+        lines = sampler.follow(int(after), boot, rare_pulses=request.query_params.get("pulses") == "rare")
+        lines_sent = (downgrade_line(line, protocol_version) async for line in lines)
         return StreamingResponse(lines_sent, media_type="application/x-ndjson")
 
     app = Starlette(
@@ -155,6 +159,9 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             post_route("/proxy/apply", ProxyState, proxy.apply),
             post_route("/proxy/commands", ReadCommands, proxy.commands),
             Route("/samples", samples),
+            route_without_body("/recovery_copies", copies.versions),
+            post_route("/recovery_copies", KeepCopies, copies.keep),
+            post_route("/recovery_copies/read", ReadCopy, copies.read),
             *_shard_routes(supervisor),
             *_load_routes(loads),
             *_transfer_routes(transfers),
@@ -233,7 +240,7 @@ def _transfer_routes(transfers: Transfers) -> list[Route]:
 async def _execute(supervisor: ShardSupervisor, request: ShardCommand) -> CommandResult:
     shard = supervisor.find(request.uid, request.engine_id)
     if shard is None or shard.state != "running":
-        return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run here")
+        return CommandResult(uid=request.uid, ok=False, reply=f"shard {request.uid} does not run on this node")
     return await run_for_result(request.uid, _reply(shard, request), COMMAND_TIMEOUT)
 
 

@@ -67,7 +67,7 @@ def run_agent(arguments: argparse.Namespace) -> int:
 def run_demo(arguments: argparse.Namespace) -> int:
     from shardboard.local.demo import run
 
-    return run(clean=arguments.clean)
+    return run(consoles=arguments.consoles, clean=arguments.clean)
 
 
 def run_token(arguments: argparse.Namespace) -> int:
@@ -127,6 +127,22 @@ def run_restore_console(arguments: argparse.Namespace) -> int:
             only_check=arguments.check,
         )
     )
+    return 0
+
+
+def run_recover_console(arguments: argparse.Namespace) -> int:
+    from shardboard.cli.console_recovery import recover_console
+    from shardboard.cli.recovery_ca import CaSource
+
+    source = CaSource(
+        arguments.ca,
+        arguments.ca_key,
+        arguments.backup,
+        arguments.passphrase_file,
+        arguments.identity_file,
+        arguments.copy,
+    )
+    print(recover_console(arguments.node, source, is_partial=arguments.partial, only_check=arguments.check))
     return 0
 
 

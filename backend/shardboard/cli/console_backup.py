@@ -2,17 +2,16 @@
 
 import asyncio
 import os
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 import shardboard.state  # noqa: F401 - registers the tables
 from shardboard.app import locked_state_dir
 from shardboard.cli import location_files
 from shardboard.cli.progress import print_progress
+from shardboard.cli.secret_files import read_identities, read_passphrase
 from shardboard.cli.store import SHELL, opened
+from shardboard.cli.store_placement import contains_store, put_store
 from shardboard.domain.text import plural
 from shardboard.errors import CommandError
 from shardboard.kit import age_keys
@@ -20,29 +19,27 @@ from shardboard.kit.age import AgeError, WrongKey
 from shardboard.kit.age_keys import InvalidKey
 from shardboard.kit.bus import Bus
 from shardboard.kit.work_directory import work_directory
-from shardboard.lifecycle.lease_session import KEY
-from shardboard.pki.key_files import sync_directory, write_private
+from shardboard.pki.key_files import write_private
 from shardboard.services.cluster import console_backup_file
 from shardboard.services.cluster.console_backup_file import Encryption
 from shardboard.settings import Settings
 from shardboard.store.console_archive import ArchiveError, Manifest, Unpacked
 from shardboard.store.db import STORE_ERRORS, Store
-from shardboard.store.store_copy import CopyError, copy_store
+from shardboard.store.store_copy import CopyError
 from shardboard.store.store_key import FileStoreKeys, StoreKeyError, StoreKeys, is_key_file_missing, store_keys
 from shardboard.store.transient_errors import describe_error
 
 WORK = ".console-backup-"
-STORE_FILES = ("console.db", "console.db-wal", "console.db-shm")
 MIN_PASSPHRASE = 12
 
 
 def backup_console(file: Path, passphrase_file: Path | None, recipients: Sequence[str]) -> str:
     """Write a backup of the console. Return a message. Raises CommandError, like all functions here."""
     if file.exists():
-        raise CommandError(f"{file} exists. Choose another name")
+        raise CommandError(f"{file} already exists. Choose another name")
     if not file.parent.is_dir():
         raise CommandError(f"the directory {file.parent} does not exist")
-    encryption = Encryption(_passphrase(passphrase_file), recipients)
+    encryption = Encryption(read_passphrase(passphrase_file), recipients)
     if encryption.passphrase is not None and len(encryption.passphrase) < MIN_PASSPHRASE:
         raise CommandError(f"the passphrase must have at least {MIN_PASSPHRASE} characters")
     try:
@@ -56,7 +53,11 @@ def backup_console(file: Path, passphrase_file: Path | None, recipients: Sequenc
     except STORE_ERRORS as error:
         raise CommandError(f"the backup failed: {describe_error(error)}") from error
     size = f"{plural(file.stat().st_size, 'byte')}, {manifest.bytes:,} before compression"
-    hint = "" if encryption.contains_store_key else "\nA restore needs the store key. Keep it in another place."
+    hint = (
+        ""
+        if encryption.contains_store_key
+        else "\nA restore requires the store key. Keep a copy of it on another machine."
+    )
     return f"Backed up {encryption.content} of {manifest.cluster} to {file} ({size}).{hint}"
 
 
@@ -91,27 +92,17 @@ def restore_console(
                 unpacked = _read(file, location_file, work, settings, passphrase_file, identity_file)
                 return f"{file} is complete. {_describe(unpacked)}"
         with locked_state_dir(directory) as console_id:
-            present = directory / STORE_FILES[0]
-            if settings.database_url is None and present.exists() and not replace:
+            if contains_store(settings) and not replace:
                 raise CommandError(f"{directory} contains a store. Use --replace, which keeps it under another name")
             with work_directory(directory, WORK) as work:
                 unpacked = _read(file, location_file, work, settings, passphrase_file, identity_file)
                 asyncio.run(_prepare(unpacked, _complete_keys(settings, unpacked)))
-                target = _put(unpacked.store, settings, console_id, present)
+                target = put_store(unpacked.store, settings, console_id)
     except (CopyError, StoreKeyError, ValueError) as error:
         raise CommandError(str(error)) from error
     except STORE_ERRORS as error:
         raise CommandError(f"the restore failed: {describe_error(error)}") from error
     return f"Restored {_describe(unpacked)}\nThe store is {target}.\nStart the console."
-
-
-def _put(store: Path, settings: Settings, console_id: str, present: Path) -> str:
-    """Put the prepared store into its place. Return a description of it."""
-    if settings.database_url is not None:
-        source = f"sqlite+aiosqlite:///{store}"
-        return asyncio.run(copy_store(source, settings.store_url, console_id, KEY, print_progress)).target
-    kept = _place(store, present)
-    return f"{present}. The former store is {kept}" if kept else str(present)
 
 
 def _read(
@@ -122,18 +113,27 @@ def _read(
     passphrase_file: Path | None,
     identity_file: Path | None,
 ) -> Unpacked:
-    source = file
-    if location_file is not None:
-        source = directory / "backup.age"
-        location_files.fetch(location_file, str(file), source)
-    identities = _identities(identity_file)
+    """Decrypt a backup that can be in a storage location."""
+    if location_file is None:
+        return read_backup(file, directory, settings, passphrase_file, identity_file)
+    copy = directory / "backup.age"
+    location_files.fetch(location_file, str(file), copy)
+    return read_backup(copy, directory, settings, passphrase_file, identity_file)
+
+
+def read_backup(
+    file: Path, directory: Path, settings: Settings, passphrase_file: Path | None, identity_file: Path | None
+) -> Unpacked:
+    """Decrypt a backup into a directory. Raises CommandError, StoreKeyError, and CopyError."""
+    identities = read_identities(identity_file)
     if not is_key_file_missing(settings):
         identities += store_keys(settings).identities
     try:
-        return console_backup_file.read(source, directory, identities, _passphrase(passphrase_file))
+        return console_backup_file.read(file, directory, identities, read_passphrase(passphrase_file))
     except WrongKey as error:
         raise CommandError(
-            f"{file} {error} Use --passphrase-file or --identity-file, or provide the store key as for the console."
+            f"{file} {error} Use --passphrase-file or --identity-file, or configure the store key in the same way as "
+            f"for the console."
         ) from error
     except (AgeError, ArchiveError) as error:
         raise CommandError(f"{file} {error}") from error
@@ -154,7 +154,9 @@ def _complete_keys(settings: Settings, unpacked: Unpacked) -> StoreKeys:
     content = unpacked.store_key
     if is_key_file_missing(settings):
         if content is None:
-            raise StoreKeyError("The backup does not contain the store key. Provide it as for the console.")
+            raise StoreKeyError(
+                "The backup does not contain the store key. Configure it in the same way as for the console."
+            )
         _write_keys(settings.key_file, content)
         return FileStoreKeys(settings.key_file)
     keys = store_keys(settings)
@@ -171,25 +173,6 @@ def _write_keys(file: Path, content: str) -> None:
     write_private(file, content.encode(), like)
 
 
-def _place(store: Path, target: Path) -> Path | None:
-    """Move the store to its place, and return the new name of the store that was there."""
-    kept = None
-    owner = target.parent.stat()
-    os.chown(store, owner.st_uid, owner.st_gid)
-    if target.exists():
-        with suppress(sqlite3.Error), closing(sqlite3.connect(target)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        kept = target.with_name(f"console.db.replaced-{datetime.now(UTC):%Y%m%dT%H%M%S}Z")
-        for name in reversed(STORE_FILES):
-            with suppress(FileNotFoundError):
-                target.with_name(name).rename(kept.with_name(name.replace("console.db", kept.name)))
-    for name in STORE_FILES[1:]:  # of a store that was deleted
-        target.with_name(name).unlink(missing_ok=True)
-    store.rename(target)
-    sync_directory(target.parent)
-    return kept
-
-
 def _describe(unpacked: Unpacked) -> str:
     manifest = unpacked.manifest
     key = "with" if unpacked.store_key is not None else "without"
@@ -197,23 +180,3 @@ def _describe(unpacked: Unpacked) -> str:
         f"Backup of {manifest.cluster}, {manifest.created_at}, release {manifest.release}, {key} the store key "
         f"{manifest.store_key}."
     )
-
-
-def _passphrase(file: Path | None) -> str | None:
-    return None if file is None else _content(file, "passphrase").removesuffix("\n")
-
-
-def _identities(file: Path | None) -> list[str]:
-    if file is None:
-        return []
-    try:
-        return age_keys.identities_in(_content(file, "identity"))
-    except InvalidKey as error:
-        raise CommandError(f"{file} {error}") from error
-
-
-def _content(file: Path, kind: str) -> str:
-    try:
-        return file.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"the {kind} file {file} is not readable") from error

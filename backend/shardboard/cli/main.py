@@ -74,6 +74,13 @@ def build_parser() -> argparse.ArgumentParser:
 
     demo = subparsers.add_parser("demo", help="run a console, three agents, a database and traffic on this machine")
     demo.add_argument("--clean", action="store_true", help="delete the demo and its state")
+    demo.add_argument(
+        "--consoles",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="number of consoles (default 1); two of them use a private PostgreSQL server",
+    )
     demo.set_defaults(run=commands.run_demo)
 
     tokens = subparsers.add_parser("token", help="create join tokens (on the console's machine)")
@@ -95,7 +102,7 @@ def build_parser() -> argparse.ArgumentParser:
         "reset-admin-password", help="set and print a new password (on the console's machine)"
     )
     reset.add_argument(
-        "--user", metavar="NAME", help="user, who becomes an administrator (default: SHARDBOARD_ADMIN_USER)"
+        "--user", metavar="NAME", help="username; the user becomes an administrator (default: SHARDBOARD_ADMIN_USER)"
     )
     reset.set_defaults(run=commands.run_reset)
 
@@ -111,7 +118,7 @@ def build_parser() -> argparse.ArgumentParser:
     rotate.set_defaults(run=commands.run_in_store, function="rotate_key")
 
     new_ca = subparsers.add_parser(
-        "new-ca", help="replace a console CA that was lost or has expired; every agent must then join again"
+        "new-ca", help="replace a console CA that was lost or has expired; every agent must then rejoin"
     )
     new_ca.add_argument("--yes", action="store_true", required=True, help="confirm that agents are disconnected")
     new_ca.set_defaults(run=commands.run_in_store, function="new_ca")
@@ -148,7 +155,7 @@ def build_parser() -> argparse.ArgumentParser:
     backup.set_defaults(run=commands.run_backup_console)
 
     restore = subparsers.add_parser(
-        "restore-console", help="restore a backup of the console (on its machine, while it is stopped)"
+        "restore-console", help="restore a backup of the console (on the console's machine, while it is stopped)"
     )
     restore.add_argument(
         "file", type=Path, metavar="FILE", help="backup; with --location-file, its path in the location"
@@ -162,8 +169,10 @@ def build_parser() -> argparse.ArgumentParser:
     restore.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the passphrase of the backup")
     restore.add_argument("--identity-file", type=Path, metavar="FILE", help="file with an age private key")
     restore.add_argument("--check", action="store_true", help="only check the backup; the console can run")
-    restore.add_argument("--replace", action="store_true", help="keep the present SQLite store under another name")
+    restore.add_argument("--replace", action="store_true", help="keep the current SQLite store under another name")
     restore.set_defaults(run=commands.run_restore_console)
+
+    _add_recovery(subparsers.add_parser("recover-console", help="rebuild a lost store from what the agents know"))
 
     check = subparsers.add_parser(
         "check-audit", help="verify the audit log (on the console's machine); exit status 1 if it is not intact"
@@ -178,7 +187,7 @@ def build_parser() -> argparse.ArgumentParser:
     runs = bench_parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
         "run", help="run a scenario; exit status 0 if its SLA is met, 1 if not, 2 if the run failed"
     )
-    runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a library scenario")
+    runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a built-in scenario")
     runs.add_argument(
         "--target", required=True, action="append", metavar="NAME", help="database; repeat to compare several"
     )
@@ -192,10 +201,32 @@ def build_parser() -> argparse.ArgumentParser:
     _add_connection_options(runs)
     runs.set_defaults(run=commands.run_bench)
 
-    openapi = subparsers.add_parser("openapi", help="write the description of the REST API")
+    openapi = subparsers.add_parser("openapi", help="print the OpenAPI document of the REST API")
     openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="output file (default: standard output)")
     openapi.set_defaults(run=commands.run_openapi)
     return parser
+
+
+def _add_recovery(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--node",
+        required=True,
+        action="append",
+        metavar="ADDRESS",
+        help="address of a node, with :PORT unless its agent uses port 9700; one is enough, repeat for several",
+    )
+    source = command.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--copy", type=Path, metavar="FILE", help="file recovery/cluster of an agent; needs the store key"
+    )
+    source.add_argument("--backup", type=Path, metavar="FILE", help="backup of the console, from which the CA is read")
+    source.add_argument("--ca", type=Path, metavar="FILE", help="certificate of the console CA")
+    command.add_argument("--ca-key", type=Path, metavar="FILE", help="private key of the console CA, with --ca")
+    command.add_argument("--passphrase-file", type=Path, metavar="FILE", help="file with the passphrase of the backup")
+    command.add_argument("--identity-file", type=Path, metavar="FILE", help="file with an age private key")
+    command.add_argument("--check", action="store_true", help="show what would be rebuilt, and change nothing")
+    command.add_argument("--partial", action="store_true", help="continue although copies or nodes are missing")
+    command.set_defaults(run=commands.run_recover_console)
 
 
 def _add_connection_options(command: argparse.ArgumentParser) -> None:

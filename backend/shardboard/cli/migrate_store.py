@@ -10,7 +10,7 @@ from shardboard.app import lock_state_dir
 from shardboard.cli.progress import print_progress
 from shardboard.errors import CommandError
 from shardboard.kit.database_url import parse, secrets_of
-from shardboard.lifecycle.lease_session import KEY
+from shardboard.lifecycle.store_locks import KEY
 from shardboard.settings import Settings
 from shardboard.store.db import STORE_ERRORS
 from shardboard.store.store_copy import CopyError, copy_store
@@ -44,7 +44,7 @@ def migrate_store(target: str, password_file: Path | None) -> str:
     return (
         f"{summary.rows} rows in {summary.tables} tables were copied to {summary.target} and verified.\n"
         f"Set SHARDBOARD_DATABASE_URL for the console and start it. The store key is still required.\n"
-        f"{settings.state_dir / 'console.db'} is kept as a copy of the present state, and is no longer used."
+        f"{settings.state_dir / 'console.db'} is kept as a copy of the current state, and is no longer used."
     )
 
 

@@ -8,9 +8,10 @@ from shardboard.collectors.alerting.alarms import AlarmCollector
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
 from shardboard.collectors.cluster.console_backups import ConsoleBackups
-from shardboard.collectors.cluster.consoles import ConsolePresence, ConsoleWatch
+from shardboard.collectors.cluster.consoles import ConsolePresence, ConsoleWatch, HandOver
 from shardboard.collectors.cluster.housekeeping import Housekeeping
 from shardboard.collectors.cluster.nodes import Acting, NodeCollector
+from shardboard.collectors.data.change_cleanup import ChangeCleanup
 from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.location_files import LocationFiles
 from shardboard.collectors.data.request_transfers import RequestTransfers
@@ -54,19 +55,21 @@ def leader_loops(
     certificate_expiries: Callable[[], Mapping[str, datetime]],
     console_id: str,
     state_dir: Path,
+    hand_over: HandOver,
 ) -> list[Loop]:
     """Return the loops of the leading console, which has this ID, in the order in which they start."""
     archive = Archive(store, bus, live)
     access = LocationAccess(RequestTransfers(store, agents))
     return [
         Loop("watch nodes", NodeWatch(store, agents, pulses).run, vital=True),
-        Loop("watch consoles", ConsoleWatch(store, console_id).run),
+        Loop("watch consoles", ConsoleWatch(store, console_id, pulses.count_reached, hand_over).run),
         Loop("store samples", archive.run),
         Loop("delete old data", Housekeeping(store).run),
         Loop("track resyncs", ResyncCollector(store, bus, agents).run),
         Loop("evaluate alarms", AlarmCollector(store, bus, live, pulses, agents, certificate_expiries).run),
         Loop("send notifications", notifier.run),
         Loop("collect benchmarks", BenchmarkCollector(store, bus, agents).run),
+        Loop("delete recorded changes", ChangeCleanup(store, access).run),
         Loop("delete uploads", UploadCleanup(store, access).run),
         Loop("back up the console", ConsoleBackups(store, access, LocationFiles(store, agents), state_dir).run),
         Loop("record first writes", FirstWriteCollector(store, bus, live).run),

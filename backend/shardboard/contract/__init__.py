@@ -33,6 +33,9 @@ compatibility between releases.
 | POST /certificate | AgentCertificate, for that key | CertificateReply |
 | POST /authorities | TrustedCas | CertificateReply |
 | POST /firewall | PeerAccess | FirewallReport |
+| GET /recovery_copies | | list[CopyVersion] |
+| POST /recovery_copies | KeepCopies | list[CopyVersion], of all copies that it has |
+| POST /recovery_copies/read | ReadCopy | list[RecoveryCopy], empty without the copy |
 | GET /samples?after=N | | NDJSON stream of Sample: newer ones from the ring, then one per second; empty lines are pulses |
 """
 
@@ -69,6 +72,7 @@ from shardboard.contract.samples import (
     MAX_OUTAGES,
     NODE_FIELDS,
     PULSE_SECONDS,
+    RARE_PULSE_SECONDS,
     RING_SECONDS,
     SHARD_FIELDS,
     TIER_FIELDS,
@@ -111,6 +115,7 @@ __all__ = [
     "MAX_OUTAGES",
     "NODE_FIELDS",
     "PULSE_SECONDS",
+    "RARE_PULSE_SECONDS",
     "RING_SECONDS",
     "SHARD_FIELDS",
     "TIER_FIELDS",

@@ -1,16 +1,18 @@
-"""Compatibility of console and agent: both send their protocol number, and adjacent protocols work together.
+"""Compatibility of releases: each has a number, the protocol, and those with adjacent numbers work together.
 
-A release that changes a message raises PROTOCOL by one. To remain compatible with its neighbours in both directions it may add
-fields with a default, append values to rows, and add calls. Receivers of replies ignore unknown fields and fill in missing ones.
-Senders of requests omit default values, so that an unknown field is always significant and is rejected instead of ignored. Nothing
-is removed before the adjacent release works without it. A field is renamed in the same way: both names are accepted, and a
-receiver that does not know the new name gets the previous one (`base.RenamedFields`).
+A release that changes a message between console and agent, or the schema of the store, raises PROTOCOL by one. Both sides of a
+call send their number. The store contains the number of the release that has migrated it (`store/schema.py`). To remain
+compatible with its neighbours in both directions a release may add fields with a default, append values to rows, and add calls.
+Receivers of replies ignore unknown fields and fill in missing ones. Senders of requests omit default values, so that an unknown
+field is always significant and is rejected instead of ignored. Nothing is removed before the adjacent release works without it. A
+field is renamed in the same way: both names are accepted, and a receiver that does not know the new name gets the previous one
+(`base.RenamedFields`).
 """
 
 import json
 from collections.abc import Mapping
 
-PROTOCOL = 3
+PROTOCOL = 4
 OLDEST_PROTOCOL = 1
 """Oldest protocol of a peer that works with this one."""
 RENAMED_IN = 3

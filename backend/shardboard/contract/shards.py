@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from shardboard.contract.base import Count, Hex40, Hex64, Message, Name, Number, Port, RenamedFields, Reply, Text, Uid
-from shardboard.contract.protocol import PROTOCOL
+from shardboard.contract.protocol import OLDEST_PROTOCOL
 
 EngineIds = dict[int, Hex40]
 """Engine id of each shard by uid. Uids can repeat when a store is restored from a backup; engine ids are random and unique. A shard
@@ -93,7 +93,7 @@ class ShardTls(RenamedFields, Message):
     """Credentials (PEM) with which shards and proxies of one database authenticate to each other."""
 
     previous_names: ClassVar = {"cas": "authorities"}
-    default_protocol: ClassVar = PROTOCOL - 1
+    default_protocol: ClassVar = OLDEST_PROTOCOL
     """Requests, `shard.json` and the state of proxies contain the previous name, which the previous release needs."""
 
     cas: str

@@ -55,6 +55,7 @@ from shardboard.contract.base import Message
 from shardboard.driver import line_stream, replies, terms
 from shardboard.driver.agent_budgets import AgentBudgets
 from shardboard.driver.data.file_streams import FileStreamCalls
+from shardboard.driver.data.recovery_copies import RecoveryCopyCalls
 from shardboard.driver.data.transfers import TransferCalls
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.driver.pools import PoolByHost
@@ -86,7 +87,7 @@ _COMMANDS = TypeAdapter(list[ShardCommand])
 _TARGETS = TypeAdapter(list[ProbeTarget])
 
 
-class HttpAgents(TransferCalls, FileStreamCalls):
+class HttpAgents(TransferCalls, FileStreamCalls, RecoveryCopyCalls):
     """Implements `ports.Agents`."""
 
     def __init__(self, tls: Callable[[], ssl.SSLContext], known_terms: terms.Terms | None = None) -> None:
@@ -203,7 +204,10 @@ class HttpAgents(TransferCalls, FileStreamCalls):
         absent = engine_ids.keys() - {result.uid for result in results}
         return [
             *results,
-            *(CommandResult(uid=uid, ok=False, reply=f"shard {uid} does not run here") for uid in sorted(absent)),
+            *(
+                CommandResult(uid=uid, ok=False, reply=f"shard {uid} does not run on this node")
+                for uid in sorted(absent)
+            ),
         ]
 
     async def renew_certificates(self, node: NodeRef, request: RenewCertificates) -> list[CommandResult]:
@@ -215,7 +219,7 @@ class HttpAgents(TransferCalls, FileStreamCalls):
     async def move_slots(self, node: NodeRef, request: MoveSlots) -> SlotsMoved:
         async def send(uids: list[int], ids: dict[int, str]) -> SlotsMoved:
             if not uids:
-                return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run here")
+                return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run on this node")
             outgoing = request if ids else request.model_copy(update={"engine_id": None})
             return await self._call(
                 node, "POST", "/shards/move_slots", LONG_TIMEOUT, replies.SLOTS_MOVED, _body(outgoing)
@@ -343,10 +347,17 @@ class HttpAgents(TransferCalls, FileStreamCalls):
         return await self._call(node, "POST", "/loads/remove", LONG_TIMEOUT, replies.LOAD_STATE, _named(load))
 
     async def samples(
-        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int] = lambda: MAX_LINE_BYTES
+        self,
+        node: NodeRef,
+        after: int,
+        boot: str,
+        max_line: Callable[[], int] = lambda: MAX_LINE_BYTES,
+        *,
+        rare_pulses: bool = False,
     ) -> AsyncIterator[Sample | None]:
         self._budgets.check(node.uid)
-        target = f"/samples?{urlencode({'after': after, 'boot': boot})}"
+        query = {"after": after, "boot": boot} | ({"pulses": "rare"} if rare_pulses else {})
+        target = f"/samples?{urlencode(query)}"
         stream = line_stream.open_stream(
             self._tls(), node.addr, node.port, target, STREAM_TIMEOUT, PROTOCOL_HEADERS, max_line
         )
@@ -513,7 +524,7 @@ def _check(node: NodeRef, status: int, headers: Mapping[str, str], request: str)
     # An agent of an older build can have the same protocol, and lack a call or reject a field that was added since.
     if status == 404 or (status == 422 and agent_protocol < protocol.PROTOCOL):
         raise AgentOutdated(
-            f"the agent of node {node.uid} is of an older release and does not support {request}; upgrade the agent"
+            f"the agent of node {node.uid} runs an older release and does not support {request}; upgrade the agent"
         )
     if status != 200:
         raise AgentRefused(f"the agent of node {node.uid} returned status {status} for {request}")
@@ -545,7 +556,7 @@ def _translate_errors(node: NodeRef) -> Iterator[None]:
         if any(reason in str(error) for reason in UNKNOWN_CA):
             message = (
                 f"{agent_name} belongs to another console, or to an earlier state of this one: "
-                "its certificate is of another CA"
+                "its certificate was issued by another CA"
             )
             raise AgentUnreachable(message) from error
         raise AgentUnreachable(f"{agent_name} cannot be reached: {error or type(error).__name__}") from error

@@ -35,6 +35,7 @@ from shardboard.contract import (
     StartLoad,
     StartShards,
 )
+from shardboard.contract.recovery_copies import CopyVersion, RecoveryCopy
 from shardboard.domain.access.acl_rules import RESERVED
 from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.driver.data.fake_transfers import FakeTransfers
@@ -117,6 +118,8 @@ class FakeAgents(FakeTransfers):
         """Slot statistics of shards, by uid."""
         self.killed_hung_shards: list[int] = []
         """Shards that were killed because they hung."""
+        self.recovery_copies: dict[int, dict[str, RecoveryCopy]] = defaultdict(dict)
+        """Copies that each agent keeps, by name."""
         self.drills: list[tuple[int, Drill]] = []
         self.proxies: dict[int, ProxyState] = {}
         """The last state sent to the proxy of each node."""
@@ -135,6 +138,8 @@ class FakeAgents(FakeTransfers):
         self.loads_removed: set[str] = set()
         self.load_refused = ""
         self.load_reported = LoadReports(id="0" * 32)
+        self.rare_pulses: dict[int, bool] = {}
+        """Whether the latest stream of each node has rare pulses."""
         self._samples: dict[int, asyncio.Queue[Sample | None]] = defaultdict(asyncio.Queue)
 
     def sample(self, node_uid: int, sample: Sample | None) -> None:
@@ -273,7 +278,7 @@ class FakeAgents(FakeTransfers):
     def _execute(self, node: NodeRef, command: ShardCommand) -> CommandResult:
         spec = self.running[node.uid].get(command.uid)
         if spec is None or spec.uid in self.died or not self._has(node, command.uid, command.engine_id):
-            return CommandResult(uid=command.uid, ok=False, reply=f"shard {command.uid} does not run here")
+            return CommandResult(uid=command.uid, ok=False, reply=f"shard {command.uid} does not run on this node")
         argv = tuple(command.argv)
         self.commands.append((command.uid, argv))
         if argv[:2] == ("CLUSTER", "FAILOVER") or argv == ("REPLICAOF", "NO", "ONE"):
@@ -340,7 +345,7 @@ class FakeAgents(FakeTransfers):
     async def hot_slots(self, node: NodeRef, request: ReadHotSlots) -> list[SlotCounts]:
         self._record_call("hot_slots", node)
         return [
-            self.slot_counts.get(uid, SlotCounts(uid=uid, reason=f"shard {uid} does not run here"))
+            self.slot_counts.get(uid, SlotCounts(uid=uid, reason=f"shard {uid} does not run on this node"))
             for uid in request.uids
         ]
 
@@ -389,6 +394,26 @@ class FakeAgents(FakeTransfers):
         self.peers[node.uid] = access
         return FirewallReport(state="active" if access.enabled else "off")
 
+    async def keep_copies(
+        self, node: NodeRef, copies: Sequence[RecoveryCopy], names: Sequence[str]
+    ) -> list[CopyVersion]:
+        self._record_call("keep_copies", node)
+        held = self.recovery_copies[node.uid]
+        for name in held.keys() - set(names):
+            del held[name]
+        for copy in copies:
+            if copy.name not in held or held[copy.name].order < copy.order:
+                held[copy.name] = copy
+        return await self.list_copies(node)
+
+    async def list_copies(self, node: NodeRef) -> list[CopyVersion]:
+        self._record_call("list_copies", node)
+        return [copy.version for copy in self.recovery_copies[node.uid].values()]
+
+    async def read_copy(self, node: NodeRef, name: str) -> RecoveryCopy | None:
+        self._record_call("read_copy", node)
+        return self.recovery_copies[node.uid].get(name)
+
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         self._record_call("drill", node)
         self.drills.append((node.uid, drill))
@@ -427,9 +452,10 @@ class FakeAgents(FakeTransfers):
         return LoadState(id=load, state="ended" if load in self.ended_loads else "running")
 
     async def samples(
-        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int]
+        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int], *, rare_pulses: bool
     ) -> AsyncIterator[Sample | None]:
         self._record_call("samples", node)
+        self.rare_pulses[node.uid] = rare_pulses
         while (sample := await self._samples[node.uid].get()) is not None:
             yield sample
         raise AgentUnreachable(f"the agent of node {node.uid} closed the stream")

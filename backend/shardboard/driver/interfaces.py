@@ -50,6 +50,7 @@ from shardboard.contract import (
     max_line_bytes,
 )
 from shardboard.contract.file_streams import ReceiveFile, SendFile
+from shardboard.contract.recovery_copies import CopyVersion, RecoveryCopy
 from shardboard.contract.transfers import StartTransfer, TransferState
 from shardboard.domain.alerting.mails import MailServer
 
@@ -63,6 +64,7 @@ __all__ = [
     "ChangePassword",
     "CommandCounts",
     "CommandResult",
+    "CopyVersion",
     "Drill",
     "FirewallReport",
     "LateProxyReading",
@@ -84,6 +86,7 @@ __all__ = [
     "ProxyState",
     "ReadCommands",
     "ReadHotSlots",
+    "RecoveryCopy",
     "RenewCertificates",
     "Sample",
     "ServedCertificate",
@@ -283,11 +286,21 @@ class Agents(Protocol):
         """Write a file of a location. Return `{"bytes", "sha256"}`. `content` must have the announced size."""
         ...
 
+    async def keep_copies(
+        self, node: NodeRef, copies: Sequence[RecoveryCopy], names: Sequence[str]
+    ) -> list[CopyVersion]:
+        """Make the agent keep these copies and no others than `names`. Return the versions that it has."""
+        ...
+
+    async def list_copies(self, node: NodeRef) -> list[CopyVersion]: ...
+
+    async def read_copy(self, node: NodeRef, name: str) -> RecoveryCopy | None: ...
+
     def samples(
-        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int]
+        self, node: NodeRef, after: int, boot: str, max_line: Callable[[], int], *, rare_pulses: bool
     ) -> AsyncIterator[Sample | None]:
         """Yield samples newer than `after`, then new ones until the connection breaks; None is a pulse between samples. `max_line`
-        returns the current maximum of bytes of a sample.
+        returns the current maximum of bytes of a sample. With `rare_pulses`, there is one only after a second without a sample.
         """
         ...
 

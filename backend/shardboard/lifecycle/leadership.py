@@ -25,6 +25,7 @@ from shardboard.domain.cluster.leadership import (
 )
 from shardboard.kit.tenure import LostLeadership, Tenure, current_tenure, steady_time
 from shardboard.lifecycle.lease_session import LeaseSession, LocalLeaseSession, PostgresLeaseSession
+from shardboard.lifecycle.store_locks import StoreLocked
 from shardboard.lifecycle.supervision import StopConsole
 from shardboard.store.db import Store
 from shardboard.store.transient_errors import describe_error, is_transient
@@ -32,7 +33,7 @@ from shardboard.store.transient_errors import describe_error, is_transient
 log = logging.getLogger(__name__)
 
 START_SECONDS = 20.0
-"""Time for consoles of another release to end, when this console starts."""
+"""Time for consoles that exclude this one to end or to migrate the store, when this console starts."""
 VERIFY_SECONDS = 10.0
 """Interval at which the console checks that new sessions still lead to the server of the lease."""
 RETRY_SECONDS = 0.3
@@ -57,7 +58,8 @@ class Leadership:
         self._is_candidate = False
         """Whether the loops of an earlier tenure have ended, so that this console can lead."""
         self._changed = asyncio.Condition()
-        self._successor: str | None = None
+        self._handover: tuple[str, LeaderChange] | None = None
+        """Console to which this one shall release the lease, and why."""
         self._raising = asyncio.Lock()
         self._is_settled = asyncio.Event()
         self._read_at = -inf
@@ -100,16 +102,17 @@ class Leadership:
             await self.close()
 
     async def join(self) -> None:
-        """Wait until no console of another release uses the store. Raises ValueError with a message.
+        """Wait until this console can use the store together with those that use it. Raises ValueError with a message.
 
-        If the store must be migrated, this console has it exclusively until `share`.
+        If this console must migrate the store, no other one can join until `share`.
         """
         deadline = self._clock() + START_SECONDS
         while self._postgres is not None:
             try:
-                reason = await _lock(self._postgres)
-                if not reason:
-                    return
+                await self._postgres.join()
+                return
+            except StoreLocked as error:
+                reason = str(error)
             except Exception as error:
                 if not is_transient(error):
                     raise
@@ -119,11 +122,9 @@ class Leadership:
             await asyncio.sleep(random.uniform(0.2, 0.6))  # noqa: S311
 
     async def share(self) -> None:
-        """Let other consoles use the store, after it was migrated."""
-        if self._postgres is not None and not self._postgres.needs_lock:
-            await self._postgres.try_lock(exclusive=False)
-            await self._postgres.unlock(exclusive=True)
-            self._postgres.needs_lock = True
+        """Let other consoles join, after the store was migrated."""
+        if self._postgres is not None:
+            await self._postgres.share()
 
     async def run(self) -> None:
         """Read or renew the lease until cancelled."""
@@ -166,9 +167,9 @@ class Leadership:
         """Wait until this console leads and its loops run, or another console is known to lead."""
         await self._is_settled.wait()
 
-    async def hand_over(self, successor: str) -> None:
+    async def hand_over(self, successor: str, reason: LeaderChange) -> None:
         """Let the loops end and release the lease for another console, if this console leads."""
-        self._successor = successor
+        self._handover = successor, reason
         await self._notify()
 
     async def update(self, newest: int) -> bool:
@@ -203,7 +204,7 @@ class Leadership:
         if tenure is not None and tenure.is_valid:
             tenure.is_over = True
             with suppress(Exception):  # otherwise the lease expires
-                await self._session.release(tenure.term, None)
+                await self._session.release(tenure.term, None, LeaderChange.STOPPED)
         await self._session.drop()
 
     async def _step(self) -> None:
@@ -222,6 +223,7 @@ class Leadership:
         sent = self._clock()
         lease = await self._session.read()
         self.store_delay = self._clock() - sent
+        self._watch.is_outdated = self._session.is_outdated
         self._record(lease, sent)
         if self._watch.leader_is_alive:
             self._is_settled.set()
@@ -239,9 +241,11 @@ class Leadership:
         if lease is None:
             return
         self._record(lease, sent)
-        self._successor = None
+        self._handover = None
         self._tenure = Tenure(lease.term, self._id, self._deadline(sent), self._clock)
-        log.info("leadership: this console leads in term %s (%s)", lease.term, reason)
+        log.info(
+            "leadership: this console leads in term %s (%s)", lease.term, reason or "the former leader released it"
+        )
         await self._notify()
 
     async def _renew(self, tenure: Tenure) -> None:
@@ -257,14 +261,14 @@ class Leadership:
             if not was_valid:
                 await self._notify()
             if lease.successor is not None and lease.successor != self._id:
-                await self.hand_over(lease.successor)
+                await self.hand_over(lease.successor, LeaderChange.HANDED_OVER)
 
     async def _lose(self, tenure: Tenure) -> None:
         tenure.is_over = True
         await self._notify()
         lease = await self._session.read()
         self._record(lease, self._clock())
-        log.warning("leadership: console %s leads now, in term %s", lease.console_id, lease.term)
+        log.warning("leadership: console %s is now the leader, in term %s", lease.console_id, lease.term)
         if lease.console_id == self._id and lease.term > tenure.term:
             raise StopConsole(
                 "another console uses the ID of this one. If its state directory was copied, delete the file `instance` in the copy"
@@ -312,7 +316,7 @@ class Leadership:
         From the deadline on, the loops cannot act. They continue if the lease is renewed before another console takes over, because
         this process was paused or PostgreSQL did not respond for a moment.
         """
-        while not tenure.is_over and self._successor is None:
+        while not tenure.is_over and self._handover is None:
             seconds_left = tenure.deadline + GIVE_UP_SECONDS - self._clock()
             tenure.is_over = seconds_left <= 0
             with suppress(TimeoutError):
@@ -321,14 +325,14 @@ class Leadership:
 
     async def _end_tenure(self, tenure: Tenure) -> None:
         """Release the lease if this console still has it. All loops have ended."""
-        successor, self._successor = self._successor, None
+        (successor, reason), self._handover = self._handover or (None, LeaderChange.STOPPED), None
         was_valid, tenure.is_over = tenure.is_valid, True
         if was_valid:
-            log.info("leadership: handing over to console %s", successor)
+            log.info("leadership: handing over to console %s (%s)", successor, reason)
             with suppress(Exception):  # otherwise the lease expires
-                await self._session.release(tenure.term, successor)
+                await self._session.release(tenure.term, successor, reason)
         else:
-            log.warning("leadership: this console no longer leads in term %s", tenure.term)
+            log.warning("leadership: this console is no longer the leader in term %s", tenure.term)
         self._tenure = None
         await self._notify()
 
@@ -358,26 +362,8 @@ class Leadership:
                 await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _lock(session: PostgresLeaseSession) -> str:
-    """Take the advisory lock. Return why that is not possible; empty if this console has it."""
-    if not await session.try_lock(exclusive=False):
-        return (
-            "A console of an earlier release is running on this PostgreSQL database, or another console is migrating it. "
-            "Stop all consoles of the earlier release."
-        )
-    if await session.is_migrated():
-        session.needs_lock = True
-        return ""
-    await session.unlock(exclusive=False)
-    if await session.try_lock(exclusive=True):
-        return ""
-    return "The store must be migrated, and consoles of another release are running on this PostgreSQL database. Stop all of them."
-
-
-def _reason(seen: Lease, console_id: str) -> LeaderChange:
-    """Return why the leader changes."""
+def _reason(seen: Lease, console_id: str) -> LeaderChange | None:
+    """Return why the leader changes; None if the former leader has written that when it released the lease."""
     if seen.console_id in ("", console_id):
         return LeaderChange.STARTED
-    if not seen.released:
-        return LeaderChange.EXPIRED
-    return LeaderChange.HANDED_OVER if seen.successor is not None else LeaderChange.STOPPED
+    return None if seen.released else LeaderChange.EXPIRED

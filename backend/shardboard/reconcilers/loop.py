@@ -21,7 +21,7 @@ from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
 from shardboard.kit.tenure import LostLeadership
-from shardboard.state.cluster import actions
+from shardboard.state.cluster import actions, consoles
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
 from shardboard.store.db import Store
@@ -97,7 +97,7 @@ class ActionLoop:
             claimed = []
             for action in await actions.list_due(session, datetime.now(UTC)):
                 # Our own step takes longer than its lease and no other console has taken over
-                if action.uid in self._tasks:
+                if action.uid in self._tasks or await self._is_of_newer_release(session, action):
                     continue
                 action.lease_token = f"{self._console_id}:{uuid.uuid4().hex}"
                 action.lease_until = datetime.now(UTC) + LEASE
@@ -105,6 +105,10 @@ class ActionLoop:
                 claimed.append(action)
         for action in claimed:
             self._tasks.start(action.uid, self._work(action.uid, action.lease_token or ""))
+
+    async def _is_of_newer_release(self, session: AsyncSession, action: Action) -> bool:
+        """Return whether only consoles of the newer release that uses the store can execute the action, when one of them leads."""
+        return action.current_name not in self._steppers and await consoles.is_newer_release(session)
 
     async def _release_all(self) -> None:
         """Release the leases of earlier leaders, so that their actions continue before the leases expire."""
@@ -171,7 +175,7 @@ class ActionLoop:
                 action.status, action.progress, action.finished_at = ActionStatus.COMPLETED, 100.0, now
                 action.steps = [{**step, "status": StepStatus.COMPLETED} for step in action.steps]
             elif outcome.cancelled:
-                reason = f"It was cancelled by {action.cancelled_by}."
+                reason = f"It was canceled by {action.cancelled_by}."
                 action.status, action.error, action.finished_at = ActionStatus.CANCELLED, reason, now
                 action.steps = [_cancelled(step) for step in action.steps]
             elif reason:

@@ -11,11 +11,13 @@ from shardboard.reconcilers.cluster import node_actions
 from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
 from shardboard.reconcilers.cluster.peer_firewall import PeerFirewallLoop
+from shardboard.reconcilers.cluster.recovery_copies import RecoveryCopiesLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
 from shardboard.reconcilers.data import backups, inspections, restores
 from shardboard.reconcilers.data.backup_retention import BackupRetentionLoop
 from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
 from shardboard.reconcilers.data.cleanup import DataCleanupLoop
+from shardboard.reconcilers.data.recordings import RecordingLoop
 from shardboard.reconcilers.data.requests import DataRequests
 from shardboard.reconcilers.data.scheduled_verifications import ScheduledVerificationLoop
 from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
@@ -102,6 +104,7 @@ def leader_loops(
         Loop("renew agent certificates", AgentCertificatesLoop(store, bus, agents, ca).run),
         Loop("send trusted CAs to agents", ConsoleCaLoop(store, bus, ca, trust).run),
         Loop("send addresses of nodes to agents", PeerFirewallLoop(store, bus, agents).run),
+        Loop("send copies for a recovery to agents", RecoveryCopiesLoop(store, bus, agents, ca).run),
         Loop("renew shard certificates", CertificatesLoop(store, bus, agents, endpoints).run),
         Loop("record elections", ElectionLoop(store, bus).run),
         Loop("remove unknown nodes", UnknownNodesLoop(store, bus, agents).run),
@@ -113,6 +116,7 @@ def leader_loops(
         Loop("rebuild lost replicas", replica_ha.ReplicaHaLoop(store, bus).run),
         Loop("switch back to primaries", SwitchBackLoop(store, bus).run),
         Loop("start scheduled backups", BackupScheduleLoop(store, bus, requests).run),
+        Loop("record changes", RecordingLoop(store, bus, agents, requests).run),
         Loop("delete old backups", BackupRetentionLoop(store, bus, requests).run),
         Loop("schedule verifications of backups", ScheduledVerificationLoop(store, bus).run),
         Loop("delete temporary databases", TemporaryDatabaseLoop(store, bus, requests).run),

@@ -5,36 +5,40 @@ and the loops never see changes that could be rolled back. PostgreSQL announces 
 """
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 import asyncpg
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, DateTime, Dialect, MetaData, NullPool, TypeDecorator, event, exc, inspect, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, async_sessionmaker, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Session
 
-from shardboard import __version__
 from shardboard.kit.bus import Bus
 from shardboard.kit.resources import MIGRATIONS
 from shardboard.kit.tenure import LostLeadership, current_tenure
-from shardboard.store import copy_marker, encrypted_columns, postgres_url
+from shardboard.store import copy_marker, encrypted_columns, postgres_url, schema
 from shardboard.store.change_notifications import notify
 from shardboard.store.postgres_connection import PostgresConnector
+from shardboard.store.schema import Schema
 from shardboard.store.server_check import ServerCheck
 from shardboard.store.store_key import StoreKeys
 from shardboard.store.transient_errors import describe_error
 
 STORE_ERRORS = (exc.DBAPIError, exc.DisconnectionError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError)
 """Errors of the database and of the connection to it."""
+MIGRATION_LOCK_SECONDS = 60.0
+"""Time for transactions of running consoles to end, when this console migrates the store."""
+MIGRATION_RETRY_SECONDS = 0.5
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -139,7 +143,7 @@ class Store:
                 "SELECT 1 FROM leadership WHERE term = :term AND console_id = :id AND NOT released FOR KEY SHARE"
             )
             if (await connection.execute(query, {"term": tenure.term, "id": tenure.console_id})).first() is None:
-                raise LostLeadership(f"this console no longer leads in term {tenure.term}")
+                raise LostLeadership(f"this console is no longer the leader in term {tenure.term}")
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
@@ -178,46 +182,55 @@ class Store:
         except STORE_ERRORS as error:
             raise ValueError(self._unusable(error)) from error
 
-    async def is_migrated(self, connection: AsyncConnection) -> bool:
-        """Return whether the schema has the latest revision."""
+    async def schema(self, connection: AsyncConnection) -> Schema:
+        """Return the release of the schema."""
+        return await connection.run_sync(self._schema)
 
-        def is_latest(sync: Connection) -> bool:
-            newest = ScriptDirectory.from_config(alembic_config(self.url)).get_current_head()
-            return MigrationContext.configure(sync).get_current_revision() == newest
-
-        return await connection.run_sync(is_latest)
+    def _schema(self, connection: Connection) -> Schema:
+        return schema.read(connection, ScriptDirectory.from_config(alembic_config(self.url)))
 
     async def migrate(self) -> None:
-        """Migrate the schema to the latest revision. An empty database gets the complete schema. Raises ValueError with a message
-        if the database refuses that.
+        """Migrate the schema to the latest revision of this release. An empty database gets the complete schema. Raises ValueError
+        with a message if the database refuses that. Does nothing if a newer release has migrated the store.
         """
+        deadline = time.monotonic() + MIGRATION_LOCK_SECONDS
+        while True:
+            try:
+                return await self._migrate()
+            except STORE_ERRORS as error:
+                # Statements of other consoles must not wait behind a migration that itself waits for a long transaction.
+                if not _waited_for_lock(error) or time.monotonic() > deadline:
+                    raise ValueError(self._unusable(error)) from error
+            await asyncio.sleep(MIGRATION_RETRY_SECONDS)
+
+    async def _migrate(self) -> None:
         # A migration may take longer than other statements.
         engine = self.engine if self.connector is None else self.separate_engine(command_timeout=None)
-        try:
-            async with engine.connect() as connection:
-                await connection.run_sync(copy_marker.require_unmarked)
-                await connection.rollback()  # Alembic only commits a transaction that it has started
-                await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
-        except STORE_ERRORS as error:
-            raise ValueError(self._unusable(error)) from error
+        async with engine.connect() as connection:
+            await connection.run_sync(copy_marker.require_unmarked)
+            is_known = (await self.schema(connection)).is_known
+            await connection.rollback()  # Alembic only commits a transaction that it has started
+            if not is_known:
+                return
+            if self.connector is not None:
+                await connection.execute(text("SET lock_timeout = '1s'"))
+                await connection.commit()
+            await connection.run_sync(lambda sync: command.upgrade(alembic_config(self.url, sync), "head"))
+            await connection.run_sync(schema.record)
+            await connection.commit()
 
     async def check_release(self, *, is_migrated: bool = False) -> None:
-        """Raise ValueError if a newer release has migrated the schema, or with `is_migrated` if this release has not done so."""
+        """Raise ValueError if the schema is of a release that this one does not support, or with `is_migrated` if this release has
+        to migrate it.
+        """
         try:
             async with self.engine.connect() as connection:
-                current = await connection.run_sync(
-                    lambda sync: MigrationContext.configure(sync).get_current_revision()
-                )
+                current = await self.schema(connection)
         except STORE_ERRORS as error:
             raise ValueError(self._unusable(error)) from error
-        revisions = ScriptDirectory.from_config(alembic_config(self.url))
-        newest = revisions.get_current_head()
-        if current is not None and current not in (each.revision for each in revisions.walk_revisions()):
-            raise ValueError(
-                f"A newer release uses this store: its schema has revision {current}, and this release ({__version__}) supports at "
-                f"most {newest}. Nothing was changed. Install the newer release on this machine."
-            )
-        if is_migrated and current != newest:
+        if current.refusal:
+            raise ValueError(current.refusal)
+        if is_migrated and current.is_outdated:
             raise ValueError("The store was not used by this release yet. Start the console of this release first.")
 
     def _unusable(self, error: BaseException) -> str:
@@ -255,6 +268,12 @@ def alembic_config(url: str, connection: Any = None) -> Config:
     return config
 
 
+@cache
+def newest_revision() -> str:
+    """Return the revision of the schema of this release."""
+    return ScriptDirectory.from_config(alembic_config("")).get_current_head() or ""
+
+
 def _connector(url: str, console_id: str) -> PostgresConnector:
     return PostgresConnector(postgres_url.parse(make_url(url)), console_id)
 
@@ -284,6 +303,10 @@ def create_engine(
         event.listen(engine.sync_engine, "begin", _begin_sqlite)
         event.listen(engine.sync_engine, "invalidate", _end_sqlite)
     return engine
+
+
+def _waited_for_lock(error: BaseException) -> bool:
+    return getattr(getattr(error, "orig", None), "sqlstate", None) in ("40P01", "55P03")
 
 
 def _is_sqlite(url: str) -> bool:

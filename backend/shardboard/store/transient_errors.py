@@ -53,6 +53,9 @@ _ERRNOS = frozenset(
         errno.EADDRNOTAVAIL,
     }
 )
+_BROKEN = (asyncpg.InternalClientError, asyncpg.InvalidCachedStatementError)
+"""The server has ended the session while a statement was being prepared, or another console has changed the schema."""
+_ASYNCPG = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _SESSION = (exc.TimeoutError, exc.DisconnectionError, exc.ResourceClosedError, exc.PendingRollbackError, LostLeadership)
 """No connection was available, the one in use was lost, or this console may not use it at the moment."""
 
@@ -61,7 +64,7 @@ def is_transient(error: BaseException) -> bool:
     """Return whether a retry may succeed."""
     if isinstance(error, exc.DBAPIError):
         return error.connection_invalidated or _is_transient_driver_error(error)
-    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError):
+    if isinstance(error, _ASYNCPG):
         return _is_transient_asyncpg_error(error)
     if isinstance(error, OSError):
         return isinstance(error, ConnectionError | TimeoutError | socket.gaierror) or error.errno in _ERRNOS
@@ -78,7 +81,7 @@ def describe_error(error: BaseException) -> str:
 
 def _is_transient_driver_error(error: exc.DBAPIError) -> bool:
     for cause in _causes(error.orig):
-        if isinstance(cause, asyncpg.PostgresError | asyncpg.InterfaceError):
+        if isinstance(cause, _ASYNCPG):
             return _is_transient_asyncpg_error(cause)
         if isinstance(cause, OSError):
             return True
@@ -90,6 +93,8 @@ def _is_transient_driver_error(error: exc.DBAPIError) -> bool:
 
 
 def _is_transient_asyncpg_error(error: BaseException) -> bool:
+    if isinstance(error, _BROKEN):
+        return True
     if isinstance(error, asyncpg.PostgresError):
         return str(error.sqlstate or "").startswith(_SQLSTATES)
     return not isinstance(error, ValueError)  # ValueError: a value that does not fit its column

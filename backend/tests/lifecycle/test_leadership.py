@@ -11,11 +11,13 @@ from backend.tests.support.real_shards import wait_until
 from sqlalchemy import text
 
 from shardboard.contract.terms import Term
+from shardboard.domain.cluster.consoles import LeaderChange
 from shardboard.domain.cluster.leadership import Lease
 from shardboard.kit.bus import Bus
 from shardboard.kit.tenure import LostLeadership
 from shardboard.lifecycle import leadership
-from shardboard.lifecycle.lease_session import KEY, PostgresLeaseSession
+from shardboard.lifecycle.lease_session import PostgresLeaseSession
+from shardboard.lifecycle.store_locks import KEY
 from shardboard.lifecycle.supervision import StopConsole
 from shardboard.state.cluster import consoles
 from shardboard.store import postgres_connection
@@ -157,9 +159,10 @@ async def test_requested_change_of_the_leader_survives_a_claim(store: Store) -> 
     assert lease == Lease(2, "first", 0, released=False, successor="second")
     lease = await second.claim(lease, "expired")
     assert lease == Lease(3, "second", 0, released=False)
-    assert await second.release(3, "third")
-    lease = await first.claim(await first.read(), "expired")
+    assert await second.release(3, "third", "handed_over")
+    lease = await first.claim(await first.read(), None)
     assert lease == Lease(4, "first", 0, released=False)
+    assert await read_reason(store) == "handed_over"
     for each in (first, second):
         await each.drop()
 
@@ -193,12 +196,12 @@ async def test_a_take_over_waits_for_transactions_of_the_former_leader(first: St
         follower.start()
         with tenure.acting():
             async with first.begin():
-                await leader.leadership.hand_over("second")
+                await leader.leadership.hand_over("second", LeaderChange.MORE_AGENTS)
                 await wait_until(lambda: not leader.is_leading)
                 await asyncio.sleep(0.3)
                 assert not follower.is_leading
         await until_leading(follower)
-        assert await read_reason(second) == "handed_over"
+        assert await read_reason(second) == "more_agents"
         assert follower.tenures[0].term == tenure.term + 1
         await follower.freeze()
         await follower.leadership.close()
@@ -241,28 +244,6 @@ async def test_consoles_of_earlier_releases_are_excluded(
         with pytest.raises(ValueError, match="A console of an earlier release is running"):
             async with candidate(first, "first"):
                 pass
-
-
-@pytest.mark.usefixtures("shared")
-async def test_the_store_is_not_migrated_while_another_console_uses_it(
-    first: Store, second: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(leadership, "START_SECONDS", 0.0)
-
-    async def is_migrated(_: object) -> bool:
-        return False
-
-    async with candidate(first, "first"):
-        monkeypatch.setattr(second, "is_migrated", is_migrated)
-        with pytest.raises(ValueError, match="The store must be migrated"):
-            async with candidate(second, "second"):
-                pass
-    console = Candidate(second, "second")
-    async with console.leadership.participating():
-        assert not await try_exclusive_lock(first)
-        await console.leadership.share()
-        async with candidate(first, "first"):
-            pass
 
 
 @pytest.mark.usefixtures("shared")

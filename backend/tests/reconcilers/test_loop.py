@@ -14,12 +14,14 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
 from shardboard.console import Console
+from shardboard.contract.protocol import PROTOCOL
 from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.reconcilers import loop as loops
 from shardboard.reconcilers.loop import ActionLoop, Outcome
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
+from shardboard.state.cluster.consoles import StoreRelease
 
 pytestmark = pytest.mark.store
 
@@ -199,6 +201,15 @@ async def test_a_permanent_failure_fails_the_action_at_once(console: Console, ou
 async def test_an_unknown_action_fails(console: Console) -> None:
     action = await run_to_end(console, FakeStepper(), name="SMDoTheImpossible")
     assert action.error == "This console does not support the action SMDoTheImpossible."
+
+
+async def test_an_action_of_a_newer_release_waits_for_a_console_of_that_release(console: Console) -> None:
+    async with console.store.begin() as session:
+        await session.merge(StoreRelease(uid=1, number=PROTOCOL + 1))
+    newer, known = await start_action(console, name="SMOfTheNextRelease"), await start_action(console)
+    async with running(console, FakeStepper(Outcome(finished=True))):
+        await wait_for_end(console, known)
+    assert (await get_action(console, newer)).status == "queued"
 
 
 async def test_a_short_outage_of_an_agent_does_not_fail_an_action(console: Console) -> None:

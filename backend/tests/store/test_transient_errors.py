@@ -19,6 +19,8 @@ from shardboard.store.transient_errors import describe_error, is_transient
         asyncpg.DiskFullError("no space left"),
         asyncpg.DeadlockDetectedError("deadlock detected"),
         asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 11; another operation (2) is in progress"),
+        asyncpg.InvalidCachedStatementError("cached statement plan is invalid due to a database schema change"),
         ConnectionRefusedError(111, "Connection refused"),
         TimeoutError(),
         OSError(errno.ENOSPC, "No space left on device"),

@@ -12,10 +12,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Metrics
+         * Get metrics
          * @description Return the metrics of the newest second in the Prometheus text format.
          *
-         *     If the policy `metrics_auth` is on, requires any role except `none` that is not limited to some databases.
+         *     If the policy `metrics_auth` is on, requires a role other than `none` that is not limited to specific databases.
          */
         get: operations["get_metrics_metrics_get"];
         put?: never;
@@ -54,7 +54,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Bdb Actions
+         * List database actions
          * @description Return the running and past actions of a database, newest first.
          */
         get: operations["list_bdb_actions_v1_actions_bdb__uid__get"];
@@ -81,11 +81,11 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Cancel Action
+         * Cancel action
          * @description Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
          *
-         *     Returns 409 if the action has ended (`not_running`) or cannot be cancelled (`not_cancellable`). Required role: `admin`,
-         *     `cluster_member` or `db_member`.
+         *     Returns 409 if the action has ended (`not_running`) or cannot be canceled (`not_cancellable`). Required role:
+         *     `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["cancel_action_v1_actions__action_uid__delete"];
         options?: never;
@@ -101,11 +101,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Audit Lines
-         * @description Return lines of the audit log, newest first. Each line names the user, the source address, the request and its outcome.
+         * List audit records
+         * @description Return records of the audit log, newest first. Each record contains the user, the source address, the request,
+         *     and its outcome.
          *
-         *     Lines from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains changes,
-         *     rejected requests and reads of secrets; it does not contain other reads. Required role: `admin`.
+         *     Records from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains
+         *     changes, rejected requests, and reads of secrets; it does not contain other reads. Required role: `admin`.
          */
         get: operations["list_audit_lines_v1_audit_get"];
         put?: never;
@@ -124,10 +125,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Audit
-         * @description Check that no line of the audit log was changed or removed.
+         * Check audit log
+         * @description Check that no record of the audit log was changed or removed.
          *
-         *     The check cannot detect that the complete store was replaced by an older copy. Returns 409 `busy` while another check runs.
+         *     The check cannot detect that the complete store was replaced with an older copy. Returns 409 `busy` while another check runs.
          *     Required role: `admin`.
          */
         get: operations["check_audit_v1_audit_check_get"];
@@ -147,8 +148,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export Audit
-         * @description Export the lines from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
+         * Export audit log
+         * @description Export the records from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
          *
          *     Required role: `admin`.
          */
@@ -169,13 +170,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Backup Locations
+         * List backup locations
          * @description Return all backup locations. Only administrators see more than their names and types; secrets are never returned.
          */
         get: operations["list_backup_locations_v1_backup_locations_get"];
         put?: never;
         /**
-         * Create Backup Location
+         * Create backup location
          * @description Add a backup location. It is not tested. Required role: `admin`.
          */
         post: operations["create_backup_location_v1_backup_locations_post"];
@@ -216,7 +217,7 @@ export interface paths {
         put?: never;
         /**
          * Test new backup location
-         * @description Write, read, list and delete a small file in a location before it is stored. Required role: `admin`.
+         * @description Write, read, list, and delete a small file in a location before it is stored. Required role: `admin`.
          */
         post: operations["check_new_backup_location_v1_backup_locations_actions_test_post"];
         delete?: never;
@@ -233,19 +234,19 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Backup Location
+         * Get backup location
          * @description Return a backup location. Only administrators see more than its name and type; secrets are never returned.
          */
         get: operations["get_backup_location_v1_backup_locations__uid__get"];
         /**
-         * Update Backup Location
+         * Update backup location
          * @description Change a backup location. Secrets that are not sent keep their values. Required role: `admin`.
          */
         put: operations["update_backup_location_v1_backup_locations__uid__put"];
         post?: never;
         /**
-         * Delete Backup Location
-         * @description Delete a backup location that contains no backups and that no database uses. Required role: `admin`.
+         * Delete backup location
+         * @description Delete a backup location that contains no backups and is not used by any database. Required role: `admin`.
          */
         delete: operations["delete_backup_location_v1_backup_locations__uid__delete"];
         options?: never;
@@ -264,9 +265,9 @@ export interface paths {
         put?: never;
         /**
          * Find backups in location
-         * @description Add the backups in a location that the console does not know, such as those of another cluster, to the list of backups.
+         * @description Add backups in a location that are not in the list of backups, such as those of another cluster.
          *
-         *     They can then be restored. They belong to no database, so the retention of databases does not delete them.
+         *     They can then be restored. They do not belong to a database, so retention rules do not delete them.
          *     Required role: `admin`.
          */
         post: operations["find_backups_in_location_v1_backup_locations__uid__actions_find_backups_post"];
@@ -287,7 +288,7 @@ export interface paths {
         put?: never;
         /**
          * Test backup location
-         * @description Write, read, list and delete a small file in a location. Required role: `admin`.
+         * @description Write, read, list, and delete a small file in a location. Required role: `admin`.
          */
         post: operations["check_backup_location_v1_backup_locations__uid__actions_test_post"];
         delete?: never;
@@ -304,10 +305,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Backup Schedules
+         * List backup schedules
          * @description Return the schedules of all databases with scheduled backups.
          *
-         *     To change a schedule, change the fields `backup`, `backup_interval` and `backup_schedule` of the database.
+         *     To change a schedule, change the fields `backup`, `backup_interval`, and `backup_schedule` of the database.
          */
         get: operations["list_backup_schedules_v1_backup_schedules_get"];
         put?: never;
@@ -326,7 +327,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Backups
+         * List backups
          * @description Return backups and exports, newest first.
          */
         get: operations["list_backups_v1_backups_get"];
@@ -346,17 +347,17 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Backup
+         * Get backup
          * @description Return a backup.
          */
         get: operations["get_backup_v1_backups__uid__get"];
         put?: never;
         post?: never;
         /**
-         * Delete Backup
+         * Delete backup
          * @description Delete a backup and its files. The status is `deleting` until the files are deleted.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["delete_backup_v1_backups__uid__delete"];
         options?: never;
@@ -377,7 +378,7 @@ export interface paths {
          * Resume backup
          * @description Continue a failed backup: its complete files are kept, and the other shards are backed up.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["resume_backup_v1_backups__uid__actions_resume_post"];
         delete?: never;
@@ -420,9 +421,9 @@ export interface paths {
         };
         /**
          * Get analysis of backup
-         * @description Return the bytes of a backup by type, prefix of the key and time to live, and the largest keys.
+         * @description Return the size of the keys of a backup by type, key prefix, and time to live, and its largest keys.
          *
-         *     It contains keys, so it requires an editor role: `admin`, `cluster_member` or `db_member`.
+         *     It contains keys, so it requires an editor role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["get_backup_analysis_v1_backups__uid__analysis_get"];
         put?: never;
@@ -444,7 +445,7 @@ export interface paths {
          * Download backup
          * @description Return all files of a backup and its manifest as a tar archive.
          *
-         *     The files are checked like single ones. Required role: `admin`, `cluster_member` or `db_member`.
+         *     The files are verified as in downloads of single files. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["download_backup_v1_backups__uid__archive_get"];
         put?: never;
@@ -467,7 +468,7 @@ export interface paths {
          * @description Return a file of a backup as it is stored. `manifest.json` lists the files.
          *
          *     Size and checksum are compared with the manifest. If they differ, the connection is closed before the last part.
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["download_backup_file_v1_backups__uid__files__name__get"];
         put?: never;
@@ -489,7 +490,7 @@ export interface paths {
          * Get growth since previous backup
          * @description Compare a backup with the previous successful one of the same database: keys and bytes, by type and prefix of the key.
          *
-         *     It contains prefixes of keys. Required role: `admin`, `cluster_member` or `db_member`.
+         *     It contains prefixes of keys. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["get_backup_growth_v1_backups__uid__growth_get"];
         put?: never;
@@ -508,7 +509,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdb Groups
+         * Get database groups
          * @description Return an empty list. Databases cannot share a memory limit.
          */
         get: operations["get_bdb_groups_v1_bdb_groups_get"];
@@ -528,17 +529,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Bdbs
+         * List databases
          * @description Return all databases that the user can access.
          */
         get: operations["list_bdbs_v1_bdbs_get"];
         put?: never;
         /**
-         * Create Bdb
-         * @description Create a database. The reply has the `status` `pending` and the `action_uid` to poll.
-         *
-         *     The reply to a dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
-         *     `cluster_member` or `db_member`, not limited to some databases.
+         * Create database
+         * @description Create a database. The response contains the `status` `pending` and the `action_uid` to poll. The response to a
+         *     dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
+         *     `cluster_member`, or `db_member`, not limited to some databases.
          */
         post: operations["create_bdb_v1_bdbs_post"];
         delete?: never;
@@ -555,7 +555,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Bdb Alerts
+         * List database alerts
          * @description Return the alerts of all databases, by database uid.
          */
         get: operations["list_bdb_alerts_v1_bdbs_alerts_get"];
@@ -575,16 +575,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdb Alerts
+         * Get database alerts
          * @description Return the alerts of a database, by alert name.
          */
         get: operations["get_bdb_alerts_v1_bdbs_alerts__uid__get"];
         put?: never;
         /**
-         * Set Bdb Alerts
+         * Set database alerts
          * @description Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["set_bdb_alerts_v1_bdbs_alerts__uid__post"];
         delete?: never;
@@ -601,7 +601,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdb Alert
+         * Get database alert
          * @description Return an alert of a database.
          */
         get: operations["get_bdb_alert_v1_bdbs_alerts__uid___alert__get"];
@@ -621,7 +621,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdbs Crdt Sources Alerts
+         * Get databases crdt sources alerts
          * @description Return an empty object. Active-Active databases are not supported.
          */
         get: operations["get_bdbs_crdt_sources_alerts_v1_bdbs_crdt_sources_alerts_get"];
@@ -641,8 +641,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo
-         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         * Get debuginfo
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+         *     recent lines of all logs.
          *
          *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
          *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -664,7 +665,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdbs Replica Sources Alerts
+         * Get databases replica sources alerts
          * @description Return an empty object. Replica Of is not supported.
          */
         get: operations["get_bdbs_replica_sources_alerts_v1_bdbs_replica_sources_alerts_get"];
@@ -684,7 +685,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Bdb Stats
+         * List database stats
          * @description Return the statistics of all databases.
          */
         get: operations["list_bdb_stats_v1_bdbs_stats_get"];
@@ -704,8 +705,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Last Bdb Stats
-         * @description Return the statistics of all databases of the newest second, by uid.
+         * List last database stats
+         * @description Return the statistics of all databases for the newest second, by uid.
          */
         get: operations["list_last_bdb_stats_v1_bdbs_stats_last_get"];
         put?: never;
@@ -724,8 +725,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Last Bdb Stats
-         * @description Return the statistics of a database of the newest second, by its uid.
+         * Get last database stats
+         * @description Return the statistics of a database for the newest second, by its uid.
          */
         get: operations["get_last_bdb_stats_v1_bdbs_stats_last__uid__get"];
         put?: never;
@@ -744,7 +745,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdb Stats
+         * Get database stats
          * @description Return the statistics of a database.
          */
         get: operations["get_bdb_stats_v1_bdbs_stats__uid__get"];
@@ -764,24 +765,25 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bdb
+         * Get database
          * @description Return a database.
          */
         get: operations["get_bdb_v1_bdbs__uid__get"];
         /**
-         * Update Bdb
+         * Update database
          * @description Change a database. The request can contain the changed fields only, or the complete object.
          *
-         *     Unchanged fields are ignored. If nothing differs, no action starts. The reply to a dry run that changes `shards_count`
-         *     contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member` or `db_member`.
+         *     Unchanged fields are ignored. If nothing differs, no action starts. The response to a dry run that changes
+         *     `shards_count` contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member`, or
+         *     `db_member`.
          */
         put: operations["update_bdb_v1_bdbs__uid__put"];
         post?: never;
         /**
-         * Delete Bdb
+         * Delete database
          * @description Delete a database with all its data.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["delete_bdb_v1_bdbs__uid__delete"];
         options?: never;
@@ -802,7 +804,7 @@ export interface paths {
          * Back up database
          * @description Back up a database to a location. The database keeps serving clients.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["back_up_bdb_v1_bdbs__uid__actions_backup_post"];
         delete?: never;
@@ -823,7 +825,7 @@ export interface paths {
          * Reset backup status
          * @description Clear `backup_status` and `backup_failure_reason` of a database.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["reset_backup_status_v1_bdbs__uid__actions_backup_reset_status_put"];
         post?: never;
@@ -846,7 +848,7 @@ export interface paths {
          * Export database
          * @description Export a database to a location that is not stored, one file for each shard, compressed with gzip.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["export_bdb_v1_bdbs__uid__actions_export_post"];
         delete?: never;
@@ -867,7 +869,7 @@ export interface paths {
          * Reset export status
          * @description Clear `export_status` and `export_failure_reason` of a database.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["reset_export_status_v1_bdbs__uid__actions_export_reset_status_put"];
         post?: never;
@@ -893,7 +895,7 @@ export interface paths {
          *
          *     The files are inspected before keys are deleted, unless `inspection_uid` is an inspection of the same files. Returns 406 with
          *     the code of the reason, such as `import_with_losses` or `file-larger-than-mem-limit`, if the inspection does not allow the
-         *     import. Required role: `admin`, `cluster_member` or `db_member`.
+         *     import. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["import_bdb_v1_bdbs__uid__actions_import_post"];
         delete?: never;
@@ -914,7 +916,7 @@ export interface paths {
          * Reset import status
          * @description Clear `import_status` and `import_failure_reason` of a database.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["reset_import_status_v1_bdbs__uid__actions_import_reset_status_put"];
         post?: never;
@@ -937,7 +939,7 @@ export interface paths {
          * Inspect files
          * @description Inspect RDB files before an import: contents, keys that cannot be imported, and memory. The database is not changed.
          *
-         *     `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member` or `db_member`.
+         *     `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["inspect_files_v1_bdbs__uid__actions_inspect_post"];
         delete?: never;
@@ -958,7 +960,7 @@ export interface paths {
          * Rebalance database
          * @description Move shards so that they match the placement policy, with as few copies as possible.
          *
-         *     A dry run returns the resulting placement of each replication pair. Required role: `admin`, `cluster_member` or `db_member`.
+         *     A dry run returns the resulting placement of each replication pair. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["rebalance_bdb_v1_bdbs__uid__actions_rebalance_put"];
         post?: never;
@@ -979,8 +981,8 @@ export interface paths {
         put?: never;
         /**
          * Repair database
-         * @description Take over the shards and slots that serve the database, and start its missing shards. Shards of which no copy exists are
-         *     started without data, which requires `confirm`.
+         * @description Update the store with the shards and slots that serve the database, and start its missing shards. Shards of which
+         *     no copy exists are started without data, which requires `confirm`.
          *
          *     Required role: `admin`.
          */
@@ -1002,9 +1004,10 @@ export interface paths {
         put?: never;
         /**
          * Restore database
-         * @description Restore a backup into a database, which can be another one than the backup was taken from, with another number of shards.
+         * @description Restore a backup, or a database to a point in time (`until`), into a database, which can be another one with another number
+         *     of shards.
          *
-         *     The database keeps serving clients. Required role: `admin`, `cluster_member` or `db_member`.
+         *     The database keeps serving clients. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["restore_bdb_v1_bdbs__uid__actions_restore_post"];
         delete?: never;
@@ -1023,8 +1026,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resume Traffic
-         * @description Open the endpoints of a database again. Required role: `admin`, `cluster_member` or `db_member`.
+         * Resume traffic
+         * @description Open the endpoints of a database again. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["resume_traffic_v1_bdbs__uid__actions_resume_traffic_post"];
         delete?: never;
@@ -1042,10 +1045,10 @@ export interface paths {
         };
         get?: never;
         /**
-         * Return Primaries
+         * Return primaries
          * @description Return primaries to the nodes that they had before an outage (`lost_lead` of a shard). Only roles change; no data moves.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["return_primaries_v1_bdbs__uid__actions_return_primaries_put"];
         post?: never;
@@ -1064,11 +1067,11 @@ export interface paths {
         };
         get?: never;
         /**
-         * Revamp Bdb
-         * @description Change the shape of a database, and distribute the slots evenly.
+         * Revamp database
+         * @description Change the layout of a database, and distribute the slots evenly.
          *
-         *     A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role: `admin`,
-         *     `cluster_member` or `db_member`.
+         *     A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role:
+         *     `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["revamp_bdb_v1_bdbs__uid__actions_revamp_put"];
         post?: never;
@@ -1088,10 +1091,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop Traffic
+         * Stop traffic
          * @description Close the endpoints of a database and disconnect all clients until traffic is resumed.
          *
-         *     Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member` or `db_member`.
+         *     Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["stop_traffic_v1_bdbs__uid__actions_stop_traffic_post"];
         delete?: never;
@@ -1128,7 +1131,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Availability
+         * Get availability
          * @description Return 200 if clients can read and write all slots of the database, and 503 with the reason otherwise.
          */
         get: operations["get_availability_v1_bdbs__uid__availability_get"];
@@ -1170,8 +1173,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo Of Bdb
-         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         * Get debuginfo of database
+         * @description Create a support bundle of one database, without the shards, events, alarms, and shard logs of other databases.
          *
          *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
          *     `admin` or `cluster_member`.
@@ -1193,7 +1196,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Endpoint
+         * Get endpoint
          * @description Return the endpoint of a database and the state of the proxies that serve it.
          */
         get: operations["get_endpoint_v1_bdbs__uid__endpoint_get"];
@@ -1213,10 +1216,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Endpoint Commands
-         * @description Return the 30 most used commands of the last minute: rates, errors and latency, summed over all proxies of the database.
+         * List endpoint commands
+         * @description Return the 30 most used commands of the last minute: rates, errors, and latency, summed over all proxies of the database.
          *
-         *     The request polls the proxies, at most once a second. A command inside MULTI is counted when it is queued.
+         *     The request polls the proxies, at most once per second. A command inside MULTI is counted when it is queued.
          */
         get: operations["list_endpoint_commands_v1_bdbs__uid__endpoint_commands_get"];
         put?: never;
@@ -1236,25 +1239,25 @@ export interface paths {
         };
         get?: never;
         /**
-         * Replace Passwords
-         * @description Replace all passwords of the database by one. Existing connections keep working until clients reconnect.
+         * Replace passwords
+         * @description Replace all passwords of the database with one. Existing connections keep working until clients reconnect.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["replace_passwords_v1_bdbs__uid__passwords_put"];
         /**
-         * Add Password
+         * Add password
          * @description Add a password. A database can have up to ten.
          *
-         *     To change a password without an interruption, add the new password, update all applications and remove the old password.
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     To change a password without interruption, add the new password, update all applications, and remove the old password.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["add_password_v1_bdbs__uid__passwords_post"];
         /**
-         * Remove Password
+         * Remove password
          * @description Remove a password. The last remaining password cannot be removed (406 `last_password`).
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["remove_password_v1_bdbs__uid__passwords_delete"];
         options?: never;
@@ -1270,7 +1273,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Peer Stats
+         * Get peer stats
          * @description Return 406: Active-Active databases are not supported.
          */
         get: operations["get_peer_stats_v1_bdbs__uid__peer_stats_get"];
@@ -1290,7 +1293,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Ram Curve
+         * Get RAM curve
          * @description Return the expected RAM hit ratio of a database on flash by the size of its RAM.
          *
          *     The estimate is based on the accesses to a few thousand sampled keys of each primary, and on the assumption that the most
@@ -1298,6 +1301,28 @@ export interface paths {
          *     is not on flash.
          */
         get: operations["get_ram_curve_v1_bdbs__uid__ram_curve_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/bdbs/{uid}/restore_windows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List restore windows
+         * @description Return the moments to which a database can be restored, oldest first. Empty unless its changes are or were recorded.
+         *
+         *     The database can be deleted, as long as its backups exist.
+         */
+        get: operations["list_restore_windows_v1_bdbs__uid__restore_windows_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1314,7 +1339,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Bdb Shards
+         * List database shards
          * @description Return the shards of a database.
          */
         get: operations["list_bdb_shards_v1_bdbs__uid__shards_get"];
@@ -1334,11 +1359,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Hot Slots
-         * @description Return the hash slots of a database with the highest CPU time, network traffic or number of keys.
+         * List hot slots
+         * @description Return the hash slots of a database with the highest CPU time, network traffic, or number of keys.
          *
-         *     The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
-         *     totals only.
+         *     The request polls the primaries, at most once per second. Rates cover the time since the previous request; the
+         *     response to the first request contains totals only.
          */
         get: operations["list_hot_slots_v1_bdbs__uid__slots_hot_get"];
         put?: never;
@@ -1357,7 +1382,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Replication Source
+         * Get replication source
          * @description Return 404: Replica Of is not supported.
          */
         get: operations["get_replication_source_v1_bdbs__uid__sync_source_stats_get"];
@@ -1377,7 +1402,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Replication Source
+         * Get replication source
          * @description Return 404: Replica Of is not supported.
          */
         get: operations["get_replication_source_v1_bdbs__uid__syncer_state_get"];
@@ -1402,8 +1427,9 @@ export interface paths {
          * Upgrade database
          * @description Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
          *
-         *     Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
-         *     `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
+         *     Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The response is the
+         *     database; `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member`, or
+         *     `db_member`.
          */
         post: operations["upgrade_bdb_v1_bdbs__uid__upgrade_post"];
         delete?: never;
@@ -1423,16 +1449,15 @@ export interface paths {
          * List uploads
          * @description Return the files that were uploaded for imports into a database, oldest first.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["list_uploads_v1_bdbs__uid__uploads_get"];
         put?: never;
         /**
          * Create upload
-         * @description Announce a file for an import. Send its content afterwards.
-         *
-         *     It is stored in a location that all nodes reach, and deleted after it was imported, or 24 hours after its last use.
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         * @description Create an upload for a file that will be imported. Then send its content. The file is stored in a location that
+         *     all nodes can access, and is deleted after the import, or 24 hours after its last use. Required role: `admin`,
+         *     `cluster_member`, or `db_member`.
          */
         post: operations["create_upload_v1_bdbs__uid__uploads_post"];
         delete?: never;
@@ -1450,14 +1475,14 @@ export interface paths {
         };
         /**
          * Get upload
-         * @description Return an uploaded file. Required role: `admin`, `cluster_member` or `db_member`.
+         * @description Return an uploaded file. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["get_upload_v1_bdbs__uid__uploads__upload_uid__get"];
         put?: never;
         post?: never;
         /**
          * Delete upload
-         * @description Delete an uploaded file. Required role: `admin`, `cluster_member` or `db_member`.
+         * @description Delete an uploaded file. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["delete_upload_v1_bdbs__uid__uploads__upload_uid__delete"];
         options?: never;
@@ -1475,10 +1500,10 @@ export interface paths {
         get?: never;
         /**
          * Send content of upload
-         * @description Send the content of a file: an RDB file. It can be compressed with gzip or zstd, and encrypted in the age format.
+         * @description Send the content of an RDB file. It can be compressed with gzip or zstd, and encrypted in the age format.
          *
          *     The file becomes usable when all bytes are stored. If the request is interrupted, send it again.
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["send_upload_content_v1_bdbs__uid__uploads__upload_uid__content_put"];
         post?: never;
@@ -1501,7 +1526,7 @@ export interface paths {
          * @description Run an action on a database: `flush` deletes all keys; `reset_admin_pass` replaces the internal password of the shards.
          *
          *     The shards stay available while their password is replaced. The body can be empty. Required role: `admin`,
-         *     `cluster_member` or `db_member`.
+         *     `cluster_member`, or `db_member`.
          */
         put: operations["act_on_bdb_v1_bdbs__uid___action__put"];
         post?: never;
@@ -1519,16 +1544,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Benchmarks
+         * List benchmarks
          * @description Return benchmark runs, newest first.
          */
         get: operations["list_benchmarks_v1_benchmarks_get"];
         put?: never;
         /**
-         * Create Benchmark
+         * Create benchmark
          * @description Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["create_benchmark_v1_benchmarks_post"];
         delete?: never;
@@ -1545,7 +1570,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Compare Benchmarks
+         * Compare benchmarks
          * @description Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences.
          */
         get: operations["compare_benchmarks_v1_benchmarks_compare_get"];
@@ -1570,7 +1595,7 @@ export interface paths {
          * Check benchmark
          * @description Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["preflight_v1_benchmarks_preflight_post"];
         delete?: never;
@@ -1587,7 +1612,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Scenarios
+         * List scenarios
          * @description Return the published benchmarks, scaled by `scale`, with the original values.
          */
         get: operations["list_scenarios_v1_benchmarks_scenarios_get"];
@@ -1607,7 +1632,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Scenario
+         * Get scenario
          * @description Return a published benchmark. Its `order`, completed with a database, is the body of a request to start a run.
          */
         get: operations["get_scenario_v1_benchmarks_scenarios__name__get"];
@@ -1647,23 +1672,23 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Benchmark
+         * Get benchmark
          * @description Return a benchmark run.
          */
         get: operations["get_benchmark_v1_benchmarks__uid__get"];
         /**
-         * Update Benchmark
-         * @description Change the name, notes or tags of a run.
+         * Update benchmark
+         * @description Change the name, notes, or tags of a run.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         put: operations["update_benchmark_v1_benchmarks__uid__put"];
         post?: never;
         /**
-         * Delete Benchmark
+         * Delete benchmark
          * @description Delete a finished run and all its measurements.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         delete: operations["delete_benchmark_v1_benchmarks__uid__delete"];
         options?: never;
@@ -1680,7 +1705,7 @@ export interface paths {
         };
         /**
          * Get cluster activity during benchmark
-         * @description Return what the cluster did during the run: events, and the metrics of the database and of the nodes.
+         * @description Return the activity of the cluster during the run: events, and the metrics of the database and of the nodes.
          *
          *     Events are returned only to users whose role can read the log.
          */
@@ -1743,10 +1768,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Stop Benchmark
+         * Stop benchmark
          * @description Stop a run. Its measurements so far are kept.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["stop_benchmark_v1_benchmarks__uid__stop_post"];
         delete?: never;
@@ -1763,7 +1788,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Bootstrap
+         * Get bootstrap
          * @description Return the state of the setup. Authenticated users also get a description of the console's machine.
          */
         get: operations["get_bootstrap_v1_bootstrap_get"];
@@ -1789,11 +1814,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create Cluster
+         * Create cluster
          * @description Set the cluster name and replace the initial administrator. Requires the password of the initial administrator, which the
          *     console prints at its first start.
          *
-         *     Returns 409 if the cluster exists already: after this request, if the administrator's password was configured, if a user has
+         *     Returns 409 if the cluster already exists: after this request, if the administrator's password was configured, if a user has
          *     signed in, or if a node has joined. Required role: `admin`.
          */
         post: operations["create_cluster_v1_bootstrap_create_cluster_post"];
@@ -1814,7 +1839,7 @@ export interface paths {
         put?: never;
         /**
          * Join node
-         * @description Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
+         * @description Admit an agent that has a join token. Its release can differ from the console's by at most one.
          *
          *     Authenticated by the join token in the body.
          */
@@ -1920,12 +1945,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster
-         * @description Return the name, settings, nodes, databases and capacity of the cluster.
+         * Get cluster
+         * @description Return the name, settings, nodes, databases, and capacity of the cluster.
          */
         get: operations["get_cluster_v1_cluster_get"];
         /**
-         * Update Cluster
+         * Update cluster
          * @description Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`.
          */
         put: operations["update_cluster_v1_cluster_put"];
@@ -1944,7 +1969,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Actions
+         * Get cluster actions
          * @description Return an empty list. Actions belong to nodes and databases.
          */
         get: operations["get_cluster_actions_v1_cluster_actions_get"];
@@ -1964,7 +1989,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Cluster Alerts
+         * List cluster alerts
          * @description Return the alerts of the cluster, by alert name. The cluster's `alert_settings` configure them.
          */
         get: operations["list_cluster_alerts_v1_cluster_alerts_get"];
@@ -1984,7 +2009,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Alert
+         * Get cluster alert
          * @description Return an alert of the cluster.
          */
         get: operations["get_cluster_alert_v1_cluster_alerts__alert__get"];
@@ -2029,7 +2054,7 @@ export interface paths {
         put?: never;
         /**
          * Announce CA
-         * @description Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
+         * @description Announce the next CA (first of two steps). Agents trust it from then on, but no certificates that it signed are served yet.
          *
          *     Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns
          *     the contents of a certificate. Required role: `admin`.
@@ -2096,7 +2121,8 @@ export interface paths {
         put?: never;
         /**
          * Switch CA
-         * @description Switch to the announced CA (second of two steps). The console, the agents and their endpoints serve certificates of it.
+         * @description Switch to the announced CA (second of two steps). The console, the agents, and their endpoints then serve
+         *     certificates that it signed.
          *
          *     The console removes the previous CA when all nodes use the new one. Existing join tokens become invalid. Required role: `admin`.
          */
@@ -2115,12 +2141,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Certificates
+         * Get certificates
          * @description Return the certificates of the console and of the databases. Private keys are never returned.
          */
         get: operations["get_certificates_v1_cluster_certificates_get"];
         /**
-         * Install Certificates
+         * Install certificates
          * @description Install the certificate of the web UI and the REST API. New connections use it. A dry run returns the contents.
          *
          *     Required role: `admin`.
@@ -2143,10 +2169,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Rotate Certificates
+         * Rotate certificates
          * @description Replace the certificates of the shards of all encrypted databases. Existing connections stay open.
          *
-         *     The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too.
+         *     The console also renews these certificates automatically. With `authority`, the private CAs of the databases are also replaced.
          *     Shards reject certificates of the previous CA when all of them have completed three steps. This takes some seconds, or longer if
          *     a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
          */
@@ -2168,7 +2194,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Remove Certificate
+         * Remove certificate
          * @description Remove the installed certificate. New connections use a certificate of the console's private CA.
          *
          *     Required role: `admin`.
@@ -2187,10 +2213,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Cluster
-         * @description Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
-         *
-         *     The reply contains the first problem of each node.
+         * Check cluster
+         * @description Check all nodes: whether the agent is reachable, the proxy runs, and the machine is configured correctly. The
+         *     response contains the first problem of each node.
          */
         get: operations["check_cluster_v1_cluster_check_get"];
         put?: never;
@@ -2209,8 +2234,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo
-         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         * Get debuginfo
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+         *     recent lines of all logs.
          *
          *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
          *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -2232,7 +2258,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Health
+         * Get health
          * @description Return the active alarms, the most severe first.
          */
         get: operations["get_health_v1_cluster_health_get"];
@@ -2282,7 +2308,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Module-Capabilities
+         * Get cluster module-capabilities
          * @description Return an empty list. Modules cannot be uploaded.
          */
         get: operations["get_cluster_module_capabilities_v1_cluster_module_capabilities_get"];
@@ -2334,12 +2360,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Policy
+         * Get policy
          * @description Return the policy: defaults for new databases and other rules.
          */
         get: operations["get_policy_v1_cluster_policy_get"];
         /**
-         * Update Policy
+         * Update policy
          * @description Change rules of the policy. Unknown rules are ignored. Required role: `admin`.
          */
         put: operations["update_policy_v1_cluster_policy_put"];
@@ -2359,7 +2385,7 @@ export interface paths {
         };
         get?: never;
         /**
-         * Restore Policy
+         * Restore policy
          * @description Reset all rules of the policy to their defaults. Required role: `admin`.
          */
         put: operations["restore_policy_v1_cluster_policy_restore_default_put"];
@@ -2378,8 +2404,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Services Configuration
-         * @description Return which services run in the console and which do not exist.
+         * Get cluster services configuration
+         * @description Return the services that run in the console, and those that do not exist.
          */
         get: operations["get_cluster_services_configuration_v1_cluster_services_configuration_get"];
         put?: never;
@@ -2398,7 +2424,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Stats
+         * Get cluster stats
          * @description Return the statistics of the cluster: sums of all databases and of the machines.
          */
         get: operations["get_cluster_stats_v1_cluster_stats_get"];
@@ -2418,8 +2444,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Last Cluster Stats
-         * @description Return the statistics of the cluster of the newest second.
+         * Get last cluster stats
+         * @description Return the statistics of the cluster for the newest second.
          */
         get: operations["get_last_cluster_stats_v1_cluster_stats_last_get"];
         put?: never;
@@ -2460,7 +2486,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cm Settings
+         * Get cm settings
          * @description Return the time zone of the API, which is always UTC. Browsers show times in their own time zone.
          */
         get: operations["get_cm_settings_v1_cm_settings_get"];
@@ -2480,7 +2506,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Console Backups
+         * List console backups
          * @description Return the backups of the console in storage locations, newest first (extension). Required role: `admin`.
          */
         get: operations["list_console_backups_v1_console_backups_get"];
@@ -2489,7 +2515,7 @@ export interface paths {
          * Back up console
          * @description Back up the console to a location (extension). The backup starts within seconds.
          *
-         *     It contains the store with the console CA and all settings, but no data of databases. If the location has public keys, they
+         *     It contains the store with the console CA and all settings, but not the data of databases. If the location has public keys, they
          *     encrypt the file, and it contains the store key. Otherwise, the store key encrypts it. Restore it with
          *     `shardboard restore-console`. Required role: `admin`.
          */
@@ -2508,21 +2534,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Console Backup Schedule
+         * Get console backup schedule
          * @description Return the schedule of backups of the console (extension). Required role: `admin`.
          */
         get: operations["get_console_backup_schedule_v1_console_backups_schedule_get"];
         /**
-         * Set Console Backup Schedule
-         * @description Schedule backups of the console (extension). Older scheduled backups than the newest `keep` are deleted.
+         * Set console backup schedule
+         * @description Schedule backups of the console (extension). Only the newest `keep` scheduled backups are kept.
          *
          *     Required role: `admin`.
          */
         put: operations["set_console_backup_schedule_v1_console_backups_schedule_put"];
         post?: never;
         /**
-         * Delete Console Backup Schedule
-         * @description End the schedule of backups of the console, and keep the backups (extension). Required role: `admin`.
+         * Delete console backup schedule
+         * @description Delete the schedule of backups of the console, and keep the backups (extension). Required role: `admin`.
          */
         delete: operations["delete_console_backup_schedule_v1_console_backups_schedule_delete"];
         options?: never;
@@ -2538,14 +2564,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Console Backup
+         * Get console backup
          * @description Return a backup of the console (extension). Required role: `admin`.
          */
         get: operations["get_console_backup_v1_console_backups__uid__get"];
         put?: never;
         post?: never;
         /**
-         * Delete Console Backup
+         * Delete console backup
          * @description Delete a backup of the console and its file (extension). Required role: `admin`.
          */
         delete: operations["delete_console_backup_v1_console_backups__uid__delete"];
@@ -2607,7 +2633,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Consoles
+         * List consoles
          * @description Return the consoles of this store (extension).
          */
         get: operations["list_consoles_v1_consoles_get"];
@@ -2631,7 +2657,7 @@ export interface paths {
         post?: never;
         /**
          * Remove lost console
-         * @description Remove a console that no longer runs from the list, which ends its alarm (extension). Required role: `admin`.
+         * @description Remove a console that is no longer running from the list. Its alarm ends (extension). Required role: `admin`.
          */
         delete: operations["remove_console_v1_consoles__uid__delete"];
         options?: never;
@@ -2650,7 +2676,7 @@ export interface paths {
         put?: never;
         /**
          * Change leader
-         * @description Make a running console the leader, for example before the leading one is upgraded (extension).
+         * @description Make a running console the leader, for example before the current leader is upgraded (extension).
          *
          *     The leader ends its loops first. This takes less than a second. Required role: `admin`.
          */
@@ -2669,7 +2695,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Crdb Tasks
+         * Get CRDB tasks
          * @description Return an empty list. Active-Active databases are not supported.
          */
         get: operations["get_crdb_tasks_v1_crdb_tasks_get"];
@@ -2689,7 +2715,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Crdbs
+         * Get CRDBs
          * @description Return an empty list. Active-Active databases are not supported.
          */
         get: operations["get_crdbs_v1_crdbs_get"];
@@ -2709,8 +2735,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo
-         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         * Get debuginfo
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+         *     recent lines of all logs.
          *
          *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
          *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -2732,8 +2759,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo Of Bdb
-         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         * Get debuginfo of database
+         * @description Create a support bundle of one database, without the shards, events, alarms, and shard logs of other databases.
          *
          *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
          *     `admin` or `cluster_member`.
@@ -2755,8 +2782,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo
-         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         * Get debuginfo
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+         *     recent lines of all logs.
          *
          *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
          *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -2778,8 +2806,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo Of Bdb
-         * @description Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+         * Get debuginfo of database
+         * @description Create a support bundle of one database, without the shards, events, alarms, and shard logs of other databases.
          *
          *     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
          *     `admin` or `cluster_member`.
@@ -2801,7 +2829,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Diagnostics
+         * Get diagnostics
          * @description Return an empty object. There are no scheduled diagnostic logs.
          */
         get: operations["get_diagnostics_v1_diagnostics_get"];
@@ -2821,8 +2849,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Endpoint Stats
-         * @description Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database.
+         * List endpoint stats
+         * @description Return the statistics of all endpoints. Here, an endpoint is one database on the proxy of one node.
          */
         get: operations["list_endpoint_stats_v1_endpoints_stats_get"];
         put?: never;
@@ -2841,8 +2869,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Last Endpoint Stats
-         * @description Return the statistics of all endpoints of the newest second, by uid.
+         * List last endpoint stats
+         * @description Return the statistics of all endpoints for the newest second, by uid.
          */
         get: operations["list_last_endpoint_stats_v1_endpoints_stats_last_get"];
         put?: never;
@@ -2861,8 +2889,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Last Endpoint Stats
-         * @description Return the statistics of an endpoint of the newest second, by its uid.
+         * Get last endpoint stats
+         * @description Return the statistics of an endpoint for the newest second, by its uid.
          */
         get: operations["get_last_endpoint_stats_v1_endpoints_stats_last__uid__get"];
         put?: never;
@@ -2881,7 +2909,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Endpoint Stats
+         * Get endpoint stats
          * @description Return the statistics of an endpoint.
          */
         get: operations["get_endpoint_stats_v1_endpoints_stats__uid__get"];
@@ -2901,8 +2929,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get History
-         * @description Return metrics from `from` to `to`, in the finest stored resolution that fits into `max_points`.
+         * Get history
+         * @description Return metrics from `from` to `to`, in the finest stored resolution that does not exceed `max_points`.
          */
         get: operations["get_history_v1_history_get"];
         put?: never;
@@ -2921,7 +2949,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Latency History
+         * Get latency history
          * @description Return the number of requests by latency and time from `from` to `to`: columns of time, rows of a logarithmic latency scale.
          *
          *     Counts are sums of stored histograms, in the finest resolution that covers the time range. Latency is measured at the endpoints.
@@ -2964,7 +2992,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Incidents
+         * List incidents
          * @description Return incidents: first all that have not ended, then those that overlap the interval, newest first.
          *
          *     Required role: any role except `none` and `db_viewer`.
@@ -2986,7 +3014,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Incident
+         * Get incident
          * @description Return an incident with its events.
          *
          *     Required role: any role except `none` and `db_viewer`.
@@ -3030,7 +3058,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Job Scheduler
+         * Get job scheduler
          * @description Return all job schedules as disabled. The console does this work when it is due.
          */
         get: operations["get_job_scheduler_v1_job_scheduler_get"];
@@ -3052,8 +3080,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create Join Token
-         * @description Create a join token, with which one agent can join once, until the token expires. Required role: `admin`.
+         * Create join token
+         * @description Create a join token. One agent can use it once to join, until it expires. Required role: `admin`.
          */
         post: operations["create_join_token_v1_join_tokens_post"];
         delete?: never;
@@ -3071,7 +3099,7 @@ export interface paths {
         };
         /**
          * Get JSON Schema
-         * @description Return the JSON Schema of the writable fields of an object: types, ranges and defaults.
+         * @description Return the JSON Schema of the writable fields of an object: types, ranges, and defaults.
          */
         get: operations["get_jsonschema_v1_jsonschema_get"];
         put?: never;
@@ -3091,7 +3119,7 @@ export interface paths {
         };
         /**
          * List LDAP mappings
-         * @description Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
+         * @description Return all LDAP mappings by uid. The first mapping whose group contains the user determines the role of the user.
          *
          *     Required role: `admin` or `user_manager`.
          */
@@ -3144,7 +3172,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get License
+         * Get license
          * @description Return the license. Shardboard is open source: the license has no limits and does not expire.
          */
         get: operations["get_license_v1_license_get"];
@@ -3170,8 +3198,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Endpoint Availability
-         * @description Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The reply covers all nodes.
+         * Get endpoint availability
+         * @description Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The response covers all nodes.
          */
         get: operations["get_endpoint_availability_v1_local_bdbs__uid__endpoint_availability_get"];
         put?: never;
@@ -3190,8 +3218,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Master Healthcheck
-         * @description Return `active` if this console leads or knows that another one does. Return 503 if the store is unavailable.
+         * Get master healthcheck
+         * @description Return `active` if this console or another one is known to be the leader. Return 503 if the store is unavailable.
          *
          *     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
          */
@@ -3212,7 +3240,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Local Services
+         * Get local services
          * @description Return an empty object. The console and each agent are one process, managed by the service manager of the machine.
          */
         get: operations["get_local_services_v1_local_services_get"];
@@ -3232,10 +3260,11 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Events
+         * List events
          * @description Return events from `stime` (inclusive) to `etime` (exclusive) that match all filters.
          *
-         *     Users whose role is limited to some databases get only events of these. Required role: any role except `none` and `db_viewer`.
+         *     Users whose role is limited to some databases get only the events of these databases. Required role: any role except
+         *     `none` and `db_viewer`.
          */
         get: operations["list_events_v1_logs_get"];
         put?: never;
@@ -3254,8 +3283,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Metrics Config
-         * @description Return the metrics settings, which cannot be changed. `/v1/history/retention` has the retention of metrics.
+         * Get metrics config
+         * @description Return the metrics settings, which cannot be changed. `/v1/history/retention` returns the retention of metrics.
          */
         get: operations["get_metrics_config_v1_metrics_config_get"];
         put?: never;
@@ -3274,7 +3303,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Modules
+         * Get modules
          * @description Return an empty list. Modules cannot be uploaded; the agents install the flash module.
          */
         get: operations["get_modules_v1_modules_get"];
@@ -3294,7 +3323,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Nodes
+         * List nodes
          * @description Return all nodes.
          */
         get: operations["list_nodes_v1_nodes_get"];
@@ -3314,7 +3343,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List All Actions
+         * List all actions
          * @description Return the running and past actions of all nodes, newest first.
          */
         get: operations["list_all_actions_v1_nodes_actions_get"];
@@ -3334,7 +3363,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Node Alerts
+         * List node alerts
          * @description Return the alerts of all nodes, by node uid. The cluster's `alert_settings` configure them.
          */
         get: operations["list_node_alerts_v1_nodes_alerts_get"];
@@ -3354,7 +3383,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Node Alerts
+         * Get node alerts
          * @description Return the alerts of a node, by alert name.
          */
         get: operations["get_node_alerts_v1_nodes_alerts__uid__get"];
@@ -3374,7 +3403,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Node Alert
+         * Get node alert
          * @description Return an alert of a node.
          */
         get: operations["get_node_alert_v1_nodes_alerts__uid___alert__get"];
@@ -3394,7 +3423,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Check Node
+         * Check node
          * @description Check a node in the same way as `/v1/cluster/check`. `/v1/nodes/{uid}/host` returns all settings of its machine.
          */
         get: operations["check_node_v1_nodes_check__uid__get"];
@@ -3414,8 +3443,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Debuginfo
-         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+         * Get debuginfo
+         * @description Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+         *     recent lines of all logs.
          *
          *     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
          *     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -3437,7 +3467,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Node Stats
+         * List node stats
          * @description Return the statistics of all nodes.
          */
         get: operations["list_node_stats_v1_nodes_stats_get"];
@@ -3457,8 +3487,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Last Node Stats
-         * @description Return the statistics of all nodes of the newest second, by uid.
+         * List last node stats
+         * @description Return the statistics of all nodes for the newest second, by uid.
          */
         get: operations["list_last_node_stats_v1_nodes_stats_last_get"];
         put?: never;
@@ -3477,8 +3507,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Last Node Stats
-         * @description Return the statistics of a node of the newest second, by its uid.
+         * Get last node stats
+         * @description Return the statistics of a node for the newest second, by its uid.
          */
         get: operations["get_last_node_stats_v1_nodes_stats_last__uid__get"];
         put?: never;
@@ -3497,7 +3527,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Node Stats
+         * Get node stats
          * @description Return the statistics of a node.
          */
         get: operations["get_node_stats_v1_nodes_stats__uid__get"];
@@ -3517,7 +3547,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Node Statuses
+         * List node statuses
          * @description Return the memory and the shards of all nodes, by node uid.
          */
         get: operations["list_node_statuses_v1_nodes_status_get"];
@@ -3537,12 +3567,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Node
+         * Get node
          * @description Return a node.
          */
         get: operations["get_node_v1_nodes__uid__get"];
         /**
-         * Update Node
+         * Update node
          * @description Change the settings of a node. Required role: `admin`.
          */
         put: operations["update_node_v1_nodes__uid__put"];
@@ -3561,7 +3591,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Actions
+         * List actions
          * @description Return the running and past actions of a node, newest first.
          */
         get: operations["list_actions_v1_nodes__uid__actions_get"];
@@ -3669,7 +3699,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Remove Node
+         * Remove node
          * @description Remove a node from the cluster after its shards have moved to other nodes.
          *
          *     A node that is down can be removed if each of its shards has a healthy copy on another node. Required role: `admin`.
@@ -3689,14 +3719,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Action
-         * @description Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove` or `drill`.
+         * Get action
+         * @description Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove`, or `drill`.
          */
         get: operations["get_action_v1_nodes__uid__actions__action__get"];
         put?: never;
         post?: never;
         /**
-         * Cancel Action
+         * Cancel action
          * @description Cancel a running action, or delete the result of a finished one. Required role: `admin`.
          */
         delete: operations["cancel_action_v1_nodes__uid__actions__action__delete"];
@@ -3756,7 +3786,7 @@ export interface paths {
         };
         /**
          * Check host settings
-         * @description Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted.
+         * @description Return the settings of the node's machine that affect latency or data safety. Unreadable settings are omitted.
          */
         get: operations["list_host_checks_v1_nodes__uid__host_get"];
         put?: never;
@@ -3775,7 +3805,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Snapshots
+         * List snapshots
          * @description Return the placement snapshots of a node, newest first. Required role: `admin`.
          */
         get: operations["list_snapshots_v1_nodes__uid__snapshots_get"];
@@ -3797,12 +3827,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Create Snapshot
+         * Create snapshot
          * @description Store the current placement of the node's shards as a snapshot. Required role: `admin`.
          */
         post: operations["create_snapshot_v1_nodes__uid__snapshots__name__post"];
         /**
-         * Delete Snapshot
+         * Delete snapshot
          * @description Delete a snapshot. Maintenance snapshots cannot be deleted (403); they are removed when maintenance ends.
          *
          *     Required role: `admin`.
@@ -3821,7 +3851,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Node Status
+         * Get node status
          * @description Return the memory and the shards of a node.
          */
         get: operations["get_node_status_v1_nodes__uid__status_get"];
@@ -3843,10 +3873,11 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Upgrade Node
-         * @description Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
+         * Upgrade node
+         * @description Upgrade all databases that have a shard on the node (extension). For databases that cannot be upgraded now, the
+         *     response contains the reason.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
+         *     Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases.
          */
         post: operations["upgrade_node_v1_nodes__uid__upgrade_post"];
         delete?: never;
@@ -3863,7 +3894,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Ocsp
+         * Get OCSP
          * @description Return the OCSP settings, which cannot be changed. The console does not query the status of certificates.
          */
         get: operations["get_ocsp_v1_ocsp_get"];
@@ -3883,12 +3914,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Proxies
+         * List proxies
          * @description Return the proxies of all nodes.
          */
         get: operations["list_proxies_v1_proxies_get"];
         /**
-         * Update Proxies
+         * Update proxies
          * @description Change the settings of all proxies. Required role: `admin` or `user_manager`.
          */
         put: operations["update_proxies_v1_proxies_put"];
@@ -3907,12 +3938,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Proxy
+         * Get proxy
          * @description Return the proxy of a node.
          */
         get: operations["get_proxy_v1_proxies__uid__get"];
         /**
-         * Update Proxy
+         * Update proxy
          * @description Change the number of threads of a proxy. Existing connections stay open. Required role: `admin` or `user_manager`.
          */
         put: operations["update_proxy_v1_proxies__uid__put"];
@@ -4005,8 +4036,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Restores
-         * @description Return restores, imports and inspections, newest first.
+         * List restores
+         * @description Return restores, imports, and inspections, newest first.
          */
         get: operations["list_restores_v1_restores_get"];
         put?: never;
@@ -4025,8 +4056,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Restore
-         * @description Return a restore, an import or an inspection.
+         * Get restore
+         * @description Return a restore, import, or inspection.
          */
         get: operations["get_restore_v1_restores__uid__get"];
         put?: never;
@@ -4045,8 +4076,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Import Report
-         * @description Return the report of an inspection, or of an import, about its files. Returns 404 until all files were inspected.
+         * Get import report
+         * @description Return the report of an inspection or import on its files. Returns 404 until all files have been inspected.
          */
         get: operations["get_import_report_v1_restores__uid__report_get"];
         put?: never;
@@ -4065,13 +4096,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Roles
+         * List roles
          * @description Return all roles, the built-in ones first.
          */
         get: operations["list_roles_v1_roles_get"];
         put?: never;
         /**
-         * Create Role
+         * Create role
          * @description Add a role. Required role: `admin` or `user_manager`.
          */
         post: operations["create_role_v1_roles_post"];
@@ -4089,12 +4120,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Role
+         * Get role
          * @description Return a role.
          */
         get: operations["get_role_v1_roles__uid__get"];
         /**
-         * Update Role
+         * Update role
          * @description Change a role that is not built in. The databases apply the change within seconds.
          *
          *     Required role: `admin` or `user_manager`.
@@ -4102,7 +4133,7 @@ export interface paths {
         put: operations["update_role_v1_roles__uid__put"];
         post?: never;
         /**
-         * Delete Role
+         * Delete role
          * @description Delete a role that is not built in and not in use. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_role_v1_roles__uid__delete"];
@@ -4119,13 +4150,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Service Tokens
+         * List service tokens
          * @description Return all service tokens, by name. Required role: `admin` or `user_manager`.
          */
         get: operations["list_service_tokens_v1_service_tokens_get"];
         put?: never;
         /**
-         * Create Service Token
+         * Create service token
          * @description Create a service token for a program. Only administrators can create tokens with the role `admin`.
          *
          *     Required role: `admin` or `user_manager`.
@@ -4148,7 +4179,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete Service Token
+         * Delete service token
          * @description Delete a service token. Requests and event streams with the token are rejected immediately.
          *
          *     Required role: `admin` or `user_manager`.
@@ -4186,6 +4217,54 @@ export interface paths {
          * @description Sign out. The session ends immediately, including for copies of its cookie.
          */
         delete: operations["sign_out_v1_session_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Continue session of other console
+         * @description Exchange a token for the cookie of a session, and redirect the browser to the web UI.
+         *
+         *     Returns 403 unless a page of a console of this store sends the form. If the token is not valid, the web UI asks for a sign-in.
+         */
+        post: operations["continue_session_v1_session_continue_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/session/handover": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Check console
+         * @description Return 200 if this console can continue sessions of others, and 503 if its store is unavailable.
+         *
+         *     Pages of other consoles of this store can read the response. No credentials are required.
+         */
+        get: operations["get_readiness_v1_session_handover_get"];
+        put?: never;
+        /**
+         * Create token for other consoles
+         * @description Return the consoles of this store, and a token with which one of them can continue the session of this request.
+         */
+        post: operations["create_handover_v1_session_handover_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -4281,7 +4360,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Shards
+         * List shards
          * @description Return the shards of all databases.
          */
         get: operations["list_shards_v1_shards_get"];
@@ -4306,7 +4385,7 @@ export interface paths {
          * Switch over several shards
          * @description Switch several primaries of one database over to their replicas.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["fail_over_shards_v1_shards_actions_failover_post"];
         delete?: never;
@@ -4328,7 +4407,7 @@ export interface paths {
          * Move several shards
          * @description Move several shards to a node.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["migrate_shards_v1_shards_actions_migrate_post"];
         delete?: never;
@@ -4345,7 +4424,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Shard Stats
+         * List shard stats
          * @description Return the statistics of all shards.
          */
         get: operations["list_shard_stats_v1_shards_stats_get"];
@@ -4365,8 +4444,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Last Shard Stats
-         * @description Return the statistics of all shards of the newest second, by uid.
+         * List last shard stats
+         * @description Return the statistics of all shards for the newest second, by uid.
          */
         get: operations["list_last_shard_stats_v1_shards_stats_last_get"];
         put?: never;
@@ -4385,8 +4464,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Last Shard Stats
-         * @description Return the statistics of a shard of the newest second, by its uid.
+         * Get last shard stats
+         * @description Return the statistics of a shard for the newest second, by its uid.
          */
         get: operations["get_last_shard_stats_v1_shards_stats_last__uid__get"];
         put?: never;
@@ -4405,7 +4484,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Shard Stats
+         * Get shard stats
          * @description Return the statistics of a shard.
          */
         get: operations["get_shard_stats_v1_shards_stats__uid__get"];
@@ -4425,7 +4504,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Shard
+         * Get shard
          * @description Return a shard.
          */
         get: operations["get_shard_v1_shards__uid__get"];
@@ -4450,7 +4529,7 @@ export interface paths {
          * Switch over shard
          * @description Switch a primary over to its replica.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["fail_over_shard_v1_shards__uid__actions_failover_post"];
         delete?: never;
@@ -4472,7 +4551,7 @@ export interface paths {
          * Move shard
          * @description Move a shard to a node. The shard is copied; a copy of a primary is promoted; then the old shard is removed.
          *
-         *     Required role: `admin`, `cluster_member` or `db_member`.
+         *     Required role: `admin`, `cluster_member`, or `db_member`.
          */
         post: operations["migrate_shard_v1_shards__uid__actions_migrate_post"];
         delete?: never;
@@ -4554,7 +4633,7 @@ export interface paths {
          * Get slow log
          * @description Return the slow log of a shard. It contains keys and data of clients, so it requires an editor role.
          *
-         *     Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
+         *     Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member`, or `db_member`.
          */
         get: operations["get_slow_log_v1_shards__uid__slowlog_get"];
         put?: never;
@@ -4595,7 +4674,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Suffixes
+         * Get suffixes
          * @description Return an empty list. The console has no DNS server; endpoints have addresses.
          */
         get: operations["get_suffixes_v1_suffixes_get"];
@@ -4616,7 +4695,7 @@ export interface paths {
         };
         /**
          * List timeline events
-         * @description Return events in the interval, and events that started earlier but reach into it, oldest first.
+         * @description Return events in the interval, and events that started earlier but overlap it, oldest first.
          *
          *     If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
          */
@@ -4637,7 +4716,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Usage Report
+         * Get usage report
          * @description Return the usage report: one JSON line per database, and the MD5 hash of all lines as the last line.
          */
         get: operations["get_usage_report_v1_usage_report_get"];
@@ -4657,13 +4736,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Users
+         * List users
          * @description Return all users. Required role: `admin` or `user_manager`.
          */
         get: operations["list_users_v1_users_get"];
         put?: never;
         /**
-         * Create User
+         * Create user
          * @description Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`.
          */
         post: operations["create_user_v1_users_post"];
@@ -4702,21 +4781,21 @@ export interface paths {
         };
         get?: never;
         /**
-         * Replace Passwords
+         * Replace passwords
          * @description Replace all passwords of the signed-in user or, for administrators, of another user.
          *
          *     Ends the user's tokens, and all sessions except the current one.
          */
         put: operations["replace_passwords_v1_users_password_put"];
         /**
-         * Add Password
+         * Add password
          * @description Add a password. A user can have up to five. Sessions and tokens of the other passwords stay valid.
          *
-         *     To change a password without an interruption, add the new password, update all programs and remove the old password.
+         *     To change a password without interruption, add the new password, update all programs, and remove the old password.
          */
         post: operations["add_password_v1_users_password_post"];
         /**
-         * Remove Password
+         * Remove password
          * @description Remove a password, unless it is the only one. Ends the sessions and tokens that were created with it.
          *
          *     A wrong password counts as a failed sign-in.
@@ -4785,12 +4864,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get User
+         * Get user
          * @description Return a user. Required role: `admin` or `user_manager`.
          */
         get: operations["get_user_v1_users__uid__get"];
         /**
-         * Change User
+         * Change user
          * @description Change a user. A new password ends the user's tokens, and all sessions except the current one.
          *
          *     Users can change their own name and password. For other users, requires the role `admin` or `user_manager`.
@@ -4798,7 +4877,7 @@ export interface paths {
         put: operations["change_user_v1_users__uid__put"];
         post?: never;
         /**
-         * Delete User
+         * Delete user
          * @description Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_user_v1_users__uid__delete"];
@@ -4837,14 +4916,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Sessions
+         * List sessions
          * @description Return the sessions of a user, newest first. For other users, requires the role `admin` or `user_manager`.
          */
         get: operations["list_sessions_v1_users__uid__sessions_get"];
         put?: never;
         post?: never;
         /**
-         * End Sessions
+         * End sessions
          * @description End all sessions of a user except the current one. For other users, requires the role `admin` or `user_manager`.
          */
         delete: operations["end_sessions_v1_users__uid__sessions_delete"];
@@ -4864,7 +4943,7 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End Session
+         * End session
          * @description End a session immediately. For sessions of other users, requires the role `admin` or `user_manager`.
          */
         delete: operations["end_session_v1_users__uid__sessions__session_uid__delete"];
@@ -4881,14 +4960,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Webhooks
+         * List webhooks
          * @description Return all webhooks, without their secrets. Required role: `admin`.
          */
         get: operations["list_webhooks_v1_webhooks_get"];
         put?: never;
         /**
-         * Create Webhook
-         * @description Add a webhook. It receives new events in order and at least once, and for alarms also their end.
+         * Create webhook
+         * @description Add a webhook. It receives new events in order and at least once. For alarms, it also receives the end.
          *
          *     Required role: `admin`.
          */
@@ -4907,18 +4986,18 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Webhook
+         * Get webhook
          * @description Return a webhook without its secret. Required role: `admin`.
          */
         get: operations["get_webhook_v1_webhooks__uid__get"];
         /**
-         * Update Webhook
+         * Update webhook
          * @description Change a webhook. Events that occurred while it was disabled are not sent. Required role: `admin`.
          */
         put: operations["update_webhook_v1_webhooks__uid__put"];
         post?: never;
         /**
-         * Delete Webhook
+         * Delete webhook
          * @description Delete a webhook. Required role: `admin`.
          */
         delete: operations["delete_webhook_v1_webhooks__uid__delete"];
@@ -4937,7 +5016,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Test Webhook
+         * Test webhook
          * @description Send a test message. Returns 503 `webhook_failed` with the reason if it fails. Required role: `admin`.
          */
         post: operations["test_webhook_v1_webhooks__uid__test_post"];
@@ -4958,7 +5037,8 @@ export interface paths {
         put?: never;
         /**
          * Start drill of a zone
-         * @description Start a failure drill on all nodes of a zone at once (extension). Incident reports of the nodes show the loss of the zone.
+         * @description Start a failure drill on all nodes of a zone at the same time (extension). Incident reports of the nodes show the
+         *     loss of the zone.
          *
          *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
          */
@@ -4977,7 +5057,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List Actions
+         * List actions
          * @description Return the running and recent actions with their steps, newest first.
          */
         get: operations["list_actions_v2_actions_get"];
@@ -4997,7 +5077,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Action
+         * Get action
          * @description Return an action with its steps. Finished actions are kept for a limited time.
          */
         get: operations["get_action_v2_actions__action_uid__get"];
@@ -5017,7 +5097,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Database Health
+         * Get database health
          * @description Return the health of a database: its shards, and the reasons why clients cannot use it.
          */
         get: operations["get_database_health_v4_bdb__uid__health_get"];
@@ -5037,7 +5117,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Cluster Health
+         * Get cluster health
          * @description Return the health of nodes and databases, and the active alarms of the cluster.
          */
         get: operations["get_cluster_health_v4_cluster_health_get"];
@@ -5057,7 +5137,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get Database Health
+         * Get database health
          * @description Return the health of a database: its shards, and the reasons why clients cannot use it.
          */
         get: operations["get_database_health_v4_db__uid__health_get"];
@@ -5199,7 +5279,7 @@ export interface components {
             old: string[];
             /**
              * Sentence
-             * @description Message about what clients have to do, and until when.
+             * @description Message that states what clients have to do, and until when.
              */
             sentence: string;
         };
@@ -5219,7 +5299,7 @@ export interface components {
             change_time: string;
             /**
              * Change Value
-             * @description `state` again; for alerts of nodes and the cluster also `global_threshold`.
+             * @description Same as `state`; for alerts of nodes and the cluster also `global_threshold`.
              */
             change_value: {
                 [key: string]: unknown;
@@ -5286,7 +5366,7 @@ export interface components {
             faults: string[];
             /**
              * First Uid
-             * @description Uid of the oldest stored line; null if there are no lines.
+             * @description Uid of the oldest stored record; null if there are no records.
              */
             first_uid: number | null;
             /** Last Uid */
@@ -5295,7 +5375,7 @@ export interface components {
             lines: number;
             /**
              * Whole
-             * @description Whether no line was changed, inserted or removed.
+             * @description Whether the audit log is intact: no record was changed, inserted, or removed.
              */
             whole: boolean;
         };
@@ -5313,7 +5393,7 @@ export interface components {
             detail: string;
             /**
              * Link
-             * @description Hash that links the line to the previous one.
+             * @description Hash that links the record to the previous one.
              */
             link: string;
             /**
@@ -5333,7 +5413,7 @@ export interface components {
             path: string;
             /**
              * Proof
-             * @description Credential: password, session, token, service token, join token or shell; empty if there was none.
+             * @description Credential: password, session, token, service token, join token, or shell; empty if there was none.
              */
             proof: string;
             /**
@@ -5350,7 +5430,7 @@ export interface components {
             time_ms: number;
             /**
              * Uid
-             * @description Number of the line. Numbers have no gaps.
+             * @description Number of the record. Numbers have no gaps.
              */
             uid: number;
             /**
@@ -5365,7 +5445,7 @@ export interface components {
             access_token: string;
             /**
              * Jwt
-             * @description Same as `access_token`, for other clients.
+             * @description Same as `access_token`, for compatibility with other clients.
              */
             jwt: string;
         };
@@ -5457,7 +5537,7 @@ export interface components {
             kept_because: string;
             /**
              * Kept Until
-             * @description The rules do not delete it before this time; null: for example because newer backups decide.
+             * @description The rules do not delete it before this time. Null if the time is unknown, for example because it depends on newer backups.
              */
             kept_until: string | null;
             /** Keys */
@@ -5508,7 +5588,7 @@ export interface components {
             retry_at: string | null;
             /**
              * Runs
-             * @description How often it was started: more than once if it was resumed or retried.
+             * @description Number of times it was started; more than 1 if it was resumed or retried.
              */
             runs: number;
             /**
@@ -5528,12 +5608,12 @@ export interface components {
             trigger: "manual" | "schedule";
             /** Uid */
             uid: number;
-            /** @description Result of the last test restore; null: never tested. */
+            /** @description Result of the last verification; null if it was never verified. */
             verified: components["schemas"]["Verification"] | null;
         };
         /**
          * BackupAnalysis
-         * @description Where the bytes of a backup are. Without data if the backup was not analyzed.
+         * @description Contents of a backup by size. Empty if the backup was not analyzed.
          */
         BackupAnalysis: {
             /**
@@ -5543,7 +5623,7 @@ export interface components {
             largest: components["schemas"]["LargeKey"][];
             /**
              * Lifetimes
-             * @description By time to live at the time of the backup: upper limit, `longer`, `expired` or `none`.
+             * @description By time to live at the time of the backup: upper limit, `longer`, `expired`, or `none`.
              */
             lifetimes: {
                 [key: string]: components["schemas"]["AnalysisTotal"];
@@ -5579,7 +5659,7 @@ export interface components {
             first_slot: number;
             /**
              * Is Estimate
-             * @description Whether `progress` is estimated, from the previous backup or else from the used memory, while it is written.
+             * @description Whether `progress` is an estimate, based on the previous backup or on the used memory, while the file is written.
              */
             is_estimate: boolean;
             /** Keys */
@@ -5597,7 +5677,7 @@ export interface components {
             raw_bytes: number;
             /**
              * Shard Uid
-             * @description Shard that it is taken from; null before it is chosen.
+             * @description Shard that is backed up; null until it is chosen.
              */
             shard_uid: number | null;
             /**
@@ -5631,7 +5711,7 @@ export interface components {
             previous_keys: number;
             /**
              * Previous Uid
-             * @description Null: there is no previous backup, and all lists are empty.
+             * @description Null if there is no previous backup. All lists are then empty.
              */
             previous_uid: number | null;
             /**
@@ -5677,13 +5757,13 @@ export interface components {
         BackupRequest: {
             /**
              * Location Uid
-             * @description Location of the backup; missing: the one of the database's schedule, or the only location.
+             * @description Location of the backup. Default: the location of the database's schedule, or the only location.
              */
             location_uid?: number;
         };
         /**
          * BackupRetention
-         * @description Which backups are kept; others are deleted. 0: the rule is off. Without any rule, all backups are kept.
+         * @description Rules for the backups to keep; others are deleted. 0 turns a rule off. Without any rule, all backups are kept.
          *
          *     The newest successful backup is always kept.
          */
@@ -5733,7 +5813,7 @@ export interface components {
         };
         /**
          * BackupSchedule
-         * @description When scheduled backups start. Omitted members have their defaults.
+         * @description When scheduled backups start. Omitted fields have their defaults.
          */
         BackupSchedule: {
             /**
@@ -5743,8 +5823,20 @@ export interface components {
              */
             cron?: string;
             /**
+             * Record Changes
+             * @description Whether all changes between backups are recorded, so that the database can be restored to a point in time.
+             * @default false
+             */
+            record_changes?: boolean;
+            /**
+             * Record Segment Seconds
+             * @description Seconds after which recorded changes are stored. Changes of this time can be lost with the nodes.
+             * @default 30
+             */
+            record_segment_seconds?: number;
+            /**
              * Time Zone
-             * @description Name of the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.
+             * @description Name in the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.
              * @default UTC
              */
             time_zone?: string;
@@ -5756,7 +5848,7 @@ export interface components {
             verify?: boolean;
             /**
              * Window Minutes
-             * @description Minutes after the due time in which a backup that was missed, or that found the database busy, is started. Afterwards it is skipped.
+             * @description Minutes after the due time during which a backup that was missed or delayed by another action is started. Afterwards, it is skipped.
              * @default 60
              */
             window_minutes?: number;
@@ -5772,7 +5864,7 @@ export interface components {
             bdb_uid: number;
             /**
              * Last Backup At
-             * @description Start of the newest successful backup: changes since then are in no backup. Null if there is none.
+             * @description Start of the newest successful backup. Later changes are not in any backup. Null if there is none.
              */
             last_backup_at: string | null;
             /**
@@ -5780,6 +5872,16 @@ export interface components {
              * @description Next due time.
              */
             next_at: string | null;
+            /**
+             * Not Recorded
+             * @description Why changes are not recorded now; empty if they are, or if this is off.
+             */
+            not_recorded: string;
+            /**
+             * Recorded Until
+             * @description All changes before are recorded in the location. Null unless changes of all shards are recorded.
+             */
+            recorded_until: string | null;
             /**
              * Retry At
              * @description When the last backup, which failed, is retried; otherwise null.
@@ -5798,7 +5900,7 @@ export interface components {
         };
         /**
          * Bdb
-         * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
+         * @description The most used fields. Responses contain all fields of the Redis Enterprise REST API.
          */
         Bdb: {
             /**
@@ -5814,7 +5916,7 @@ export interface components {
             aof_policy: "appendfsync-every-sec" | "appendfsync-always";
             /**
              * Authentication
-             * @description Whether clients need a password. Unlike the password, all users see it.
+             * @description Whether clients need a password. Unlike the password, it is visible to all users.
              */
             authentication: boolean;
             /**
@@ -5853,7 +5955,7 @@ export interface components {
             backup_schedule: components["schemas"]["BackupSchedule"];
             /**
              * Backup Status
-             * @description Status of the last backup; empty: none. The same for exports, and imports and restores.
+             * @description Status of the last backup; empty if there is none. The other status fields apply to exports, and to imports and restores.
              * @enum {string}
              */
             backup_status: "" | "exporting" | "succeeded" | "failed";
@@ -5910,7 +6012,7 @@ export interface components {
             incomplete_changes: string[];
             /**
              * Internal
-             * @description Whether it is the temporary database of a verification, which is deleted at its end.
+             * @description Whether this is the temporary database of a verification, which is deleted when the verification ends.
              */
             internal: boolean;
             /**
@@ -5953,7 +6055,7 @@ export interface components {
             port: number;
             /**
              * Primaries Down
-             * @description Number of these that are primaries. Their slots are not served.
+             * @description Number of these shards that are primaries. Their slots are not served.
              */
             primaries_down: number;
             /**
@@ -5996,12 +6098,12 @@ export interface components {
             shards_down: number;
             /**
              * Shards In Sync
-             * @description Number of running primaries, and of replicas that are in sync.
+             * @description Number of running primaries and in-sync replicas.
              */
             shards_in_sync: number;
             /**
              * Shards Placement
-             * @description `dense`: on few nodes; `sparse`: on all nodes.
+             * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @enum {string}
              */
             shards_placement: "dense" | "sparse";
@@ -6065,7 +6167,7 @@ export interface components {
             authority: string;
             /**
              * Certificate
-             * @description PEM. All shards of the database, and proxies that connect to them, use it.
+             * @description PEM. Used by all shards of the database and by proxies that connect to them.
              */
             certificate: string;
             /**
@@ -6135,7 +6237,7 @@ export interface components {
             backup_interval_offset?: number;
             /**
              * Backup Location
-             * @description Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.
+             * @description Location of scheduled backups. Responses contain it without secrets; secrets that an update omits are kept.
              * @default {}
              */
             backup_location?: {
@@ -6164,6 +6266,8 @@ export interface components {
              * @description Cron expression instead of `backup_interval`, and options (extension).
              * @default {
              *       "cron": "",
+             *       "record_changes": false,
+             *       "record_segment_seconds": 30,
              *       "time_zone": "UTC",
              *       "verify": false,
              *       "window_minutes": 60
@@ -6209,7 +6313,7 @@ export interface components {
             memory_size: number;
             /**
              * Name
-             * @description 1-63 letters, digits and hyphens; alphanumeric at both ends.
+             * @description 1-63 letters, digits, and hyphens; alphanumeric at both ends.
              */
             name: string;
             /**
@@ -6220,7 +6324,7 @@ export interface components {
             oss_cluster?: boolean;
             /**
              * Port
-             * @description 10000-19999 without 10050; 0 = assigned by the console.
+             * @description 10000-19999 except 10050; 0 = assigned by the console.
              * @default 0
              */
             port?: number;
@@ -6239,7 +6343,7 @@ export interface components {
             replication?: boolean;
             /**
              * Roles Permissions
-             * @description Roles with access to the data, with a Redis ACL each. A role can appear only once.
+             * @description Roles with access to the data, each with a Redis ACL. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
@@ -6263,7 +6367,7 @@ export interface components {
             shards_count?: number;
             /**
              * Shards Placement
-             * @description `dense`: on few nodes; `sparse`: on all nodes.
+             * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
@@ -6349,7 +6453,7 @@ export interface components {
             backup_interval_offset?: number;
             /**
              * Backup Location
-             * @description Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.
+             * @description Location of scheduled backups. Responses contain it without secrets; secrets that an update omits are kept.
              * @default {}
              */
             backup_location?: {
@@ -6378,6 +6482,8 @@ export interface components {
              * @description Cron expression instead of `backup_interval`, and options (extension).
              * @default {
              *       "cron": "",
+             *       "record_changes": false,
+             *       "record_segment_seconds": 30,
              *       "time_zone": "UTC",
              *       "verify": false,
              *       "window_minutes": 60
@@ -6424,7 +6530,7 @@ export interface components {
             memory_size?: number;
             /**
              * Name
-             * @description 1-63 letters, digits and hyphens; alphanumeric at both ends.
+             * @description 1-63 letters, digits, and hyphens; alphanumeric at both ends.
              * @default
              */
             name?: string;
@@ -6436,7 +6542,7 @@ export interface components {
             oss_cluster?: boolean;
             /**
              * Port
-             * @description 10000-19999 without 10050; 0 = assigned by the console.
+             * @description 10000-19999 except 10050; 0 = assigned by the console.
              * @default 0
              */
             port?: number;
@@ -6455,7 +6561,7 @@ export interface components {
             replication?: boolean;
             /**
              * Roles Permissions
-             * @description Roles with access to the data, with a Redis ACL each. A role can appear only once.
+             * @description Roles with access to the data, each with a Redis ACL. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
@@ -6479,7 +6585,7 @@ export interface components {
             shards_count?: number;
             /**
              * Shards Placement
-             * @description `dense`: on few nodes; `sparse`: on all nodes.
+             * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
@@ -6536,7 +6642,7 @@ export interface components {
             drill: components["schemas"]["PlannedDrill"] | null;
             /**
              * Facts
-             * @description Database, engine and machines at the time of the run.
+             * @description Database, engine, and machines at the time of the run.
              */
             facts: {
                 [key: string]: unknown;
@@ -6617,7 +6723,7 @@ export interface components {
             bdb_uid: number;
             /**
              * Command Line
-             * @description A memtier_benchmark command line, instead of `workload`. Options about the target are ignored.
+             * @description A memtier_benchmark command line, instead of `workload`. Options that set the target are ignored.
              */
             command_line?: string | null;
             drill?: components["schemas"]["PlannedDrill"] | null;
@@ -6639,7 +6745,7 @@ export interface components {
             notes?: string;
             /**
              * Overwrite
-             * @description Confirm that the run may overwrite keys that are not from a benchmark, or exceed the memory.
+             * @description Confirm that the run may overwrite keys that no benchmark wrote, or exceed the memory.
              * @default false
              */
             overwrite?: boolean;
@@ -6757,7 +6863,7 @@ export interface components {
             uid: number;
             /**
              * Waits For
-             * @description Why the next step waits for the node; empty if it does not.
+             * @description Reason why the next step waits for the node; empty if it does not.
              */
             waits_for: string;
         };
@@ -6891,7 +6997,7 @@ export interface components {
         };
         /**
          * ClusterOverview
-         * @description The cluster with its nodes, databases and capacity (extension, expected by some clients).
+         * @description The cluster with its nodes, databases, and capacity (extension, expected by some clients).
          */
         ClusterOverview: {
             /** Cnm Http Port */
@@ -6940,7 +7046,7 @@ export interface components {
             total_shards: number;
             /**
              * Used Memory
-             * @description Memory usage of all shards in the newest second in bytes; 0 without a sample.
+             * @description Memory usage of all shards in the newest second, in bytes; 0 without a sample.
              */
             used_memory: number;
         } & {
@@ -6960,7 +7066,8 @@ export interface components {
         };
         /**
          * ClusterUpdate
-         * @description Fields of the cluster to change. Read-only and unknown fields are ignored. In objects, only the given members change.
+         * @description Fields of the cluster to change. Read-only and unknown fields are ignored. In nested objects, only the fields
+         *     that are sent change.
          */
         ClusterUpdate: {
             /**
@@ -7042,7 +7149,7 @@ export interface components {
             errors_per_second: number;
             /**
              * Name
-             * @description Name in lower case; `unknown`: all commands that the engine does not support.
+             * @description Name in lowercase; `unknown`: all commands that the engine does not support.
              */
             name: string;
             /**
@@ -7060,7 +7167,7 @@ export interface components {
         ComparedMeasurement: {
             /**
              * Differences
-             * @description One entry per run, starting with the second.
+             * @description One entry for each run after the first.
              */
             differences: (components["schemas"]["Difference"] | null)[];
             /** Name */
@@ -7100,9 +7207,14 @@ export interface components {
         Console: {
             /**
              * Address
-             * @description URL at which browsers reach this console.
+             * @description URL of this console for browsers.
              */
             address: string;
+            /**
+             * Agents Reached
+             * @description Number of agents whose heartbeats it received at its last sign of life.
+             */
+            agents_reached: number | null;
             /**
              * Host
              * @description Host name.
@@ -7110,12 +7222,12 @@ export interface components {
             host: string;
             /**
              * Is Current
-             * @description Whether it has sent this response.
+             * @description Whether this console sent the response.
              */
             is_current: boolean;
             /**
              * Is Leader
-             * @description Whether it changes machines and records what it observes.
+             * @description Whether this console is the leader, which monitors and changes the nodes.
              */
             is_leader: boolean;
             /**
@@ -7125,7 +7237,7 @@ export interface components {
             leader_since: string | null;
             /**
              * Seen At
-             * @description Last sign of life.
+             * @description Time of its last heartbeat.
              */
             seen_at: string;
             /** Started At */
@@ -7138,7 +7250,7 @@ export interface components {
             store_delay_ms: number | null;
             /**
              * Uid
-             * @description ID of the console, which it keeps when it restarts.
+             * @description ID of the console, which does not change when it restarts.
              */
             uid: string;
             /** Version */
@@ -7253,12 +7365,12 @@ export interface components {
             former: components["schemas"]["CaOut"] | null;
             /**
              * Nodes
-             * @description During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end.
+             * @description During a replacement: all nodes with their progress. Otherwise: nodes that have not yet confirmed its end.
              */
             nodes: components["schemas"]["CaNodeOut"][];
             /** @description The CA that signs new certificates. */
             present: components["schemas"]["CaOut"];
-            /** @description The open certificate signing request. */
+            /** @description The pending certificate signing request. */
             request: components["schemas"]["CaRequestOut"] | null;
             /**
              * Step
@@ -7302,6 +7414,13 @@ export interface components {
              * Format: date-time
              */
             valid_until: string;
+        };
+        /** ConsoleReadiness */
+        ConsoleReadiness: {
+            /** Leads */
+            leads: boolean;
+            /** Uid */
+            uid: string;
         };
         /**
          * ConsoleStatus
@@ -7458,7 +7577,7 @@ export interface components {
         Difference: {
             /**
              * Noise
-             * @description Deviation of the ratio from 1 that can be random.
+             * @description Deviation of the ratio from 1 that can be due to noise.
              */
             noise: number | null;
             /** Ratio */
@@ -7681,13 +7800,13 @@ export interface components {
             message: string;
             /**
              * Warnings
-             * @description Fields of the request that are unknown or have no effect. Also in replies that report success.
+             * @description Fields of the request that are unknown or have no effect. Also in responses that report success.
              */
             warnings?: components["schemas"]["FieldWarning"][];
         };
         /**
          * Event
-         * @description An event. It has additional members, which depend on its type.
+         * @description An event. It has additional fields, which depend on its type.
          */
         Event: {
             /** Action Uid */
@@ -7743,7 +7862,7 @@ export interface components {
             email_notification?: boolean;
             /**
              * Export Location
-             * @description Location in the format of `backup_location`: `type`, and the fields of this type.
+             * @description Location in the format of `backup_location`: `type` and its fields.
              * @example {
              *       "path": "/srv/exports",
              *       "type": "mount_point"
@@ -7790,7 +7909,7 @@ export interface components {
         FieldWarning: {
             /**
              * Field
-             * @description Path of the field, such as `tags.0.kye`; empty if there are more fields than listed.
+             * @description Path of the field, such as `tags.0.kye`; empty if more fields are affected than listed.
              */
             field: string;
             /** Message */
@@ -7810,7 +7929,7 @@ export interface components {
         };
         /**
          * FirewallReport
-         * @description Whether packets of other machines to the ports of shards are dropped.
+         * @description Whether packets from other machines to the ports of shards are dropped.
          */
         FirewallReport: {
             /**
@@ -7837,7 +7956,7 @@ export interface components {
             added: number[];
             /**
              * Has More
-             * @description Whether another request would find more.
+             * @description Whether another request would return more.
              */
             has_more: boolean;
             /**
@@ -7866,7 +7985,7 @@ export interface components {
         };
         /**
          * Generator
-         * @description State of the load generators. If they have no CPU time left, the measurements do not describe the database.
+         * @description State of the load generators. If they have no CPU time left, they limit the result, and not the database.
          */
         Generator: {
             /**
@@ -7972,6 +8091,31 @@ export interface components {
             /** Detail */
             detail?: components["schemas"]["ValidationError"][];
         };
+        /** Handover */
+        Handover: {
+            /** Consoles */
+            consoles: components["schemas"]["HandoverConsole"][];
+            /** Seconds */
+            seconds: number;
+            /** Token */
+            token: string | null;
+        };
+        /**
+         * HandoverConsole
+         * @description A console at which the web UI can continue.
+         */
+        HandoverConsole: {
+            /** Current */
+            current: boolean;
+            /** Host */
+            host: string;
+            /** Origin */
+            origin: string;
+            /** Running */
+            running: boolean;
+            /** Uid */
+            uid: string;
+        };
         /**
          * Health
          * @description Active alarms and the resulting status.
@@ -8040,7 +8184,7 @@ export interface components {
         HotSlotRow: {
             /**
              * Cpu
-             * @description CPU cores that commands on the slot's keys use, 1 = one core, between the last two polls; missing before.
+             * @description CPU cores used by commands on the slot's keys between the last two polls, 1 = one core; missing before the second poll.
              */
             cpu?: number;
             /**
@@ -8136,13 +8280,13 @@ export interface components {
         ImportRequest: {
             /**
              * Accept Losses
-             * @description Import although the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are always skipped and counted.
+             * @description Import even if the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are always skipped and counted.
              * @default false
              */
             accept_losses?: boolean;
             /**
              * Dataset Import Sources
-             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of the field of the database.
+             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. If empty, the field of the database is used.
              * @default []
              * @example [
              *       {
@@ -8162,13 +8306,13 @@ export interface components {
             email_notification?: boolean;
             /**
              * Force
-             * @description Import although the keys need more memory than the database has. Only if its eviction policy is one of `allkeys-…`.
+             * @description Import even if the keys need more memory than the database has. Requires an eviction policy `allkeys-…`.
              * @default false
              */
             force?: boolean;
             /**
              * Identities
-             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.
+             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one per line. Deleted at the end of the action.
              * @default
              */
             identities?: string;
@@ -8344,7 +8488,7 @@ export interface components {
             events: number[];
             /**
              * Ms
-             * @description Duration; null if it is unknown, or not over.
+             * @description Duration; null if it is unknown or has not ended.
              */
             ms: number | null;
             /**
@@ -8487,12 +8631,12 @@ export interface components {
         };
         /**
          * IncidentZone
-         * @description Zone of which several nodes were down at the same time.
+         * @description Zone in which several nodes were down at the same time.
          */
         IncidentZone: {
             /**
              * Events
-             * @description Uids of the events of these failures, which are also uids of incidents.
+             * @description Uids of the events of these failures, which are also the uids of their incidents.
              */
             events: number[];
             /**
@@ -8512,7 +8656,7 @@ export interface components {
         InspectRequest: {
             /**
              * Dataset Import Sources
-             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of the field of the database.
+             * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. If empty, the field of the database is used.
              * @default []
              * @example [
              *       {
@@ -8526,14 +8670,14 @@ export interface components {
             }[];
             /**
              * Identities
-             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.
+             * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one per line. Deleted at the end of the action.
              * @default
              */
             identities?: string;
         };
         /**
          * InspectedFile
-         * @description A file, as it was when it was inspected.
+         * @description A file, as inspected.
          */
         InspectedFile: {
             /** Bytes */
@@ -8608,7 +8752,7 @@ export interface components {
         };
         /**
          * Interval
-         * @description An interval. Metrics are additional members with numbers; unknown ones are missing.
+         * @description An interval. Metrics are additional numeric fields; unknown metrics are missing.
          */
         Interval: {
             /**
@@ -8618,7 +8762,7 @@ export interface components {
             etime: string;
             /**
              * Interval
-             * @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week
+             * @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week
              */
             interval: string;
             /**
@@ -8694,7 +8838,7 @@ export interface components {
         JoinTokenRequest: {
             /**
              * Address
-             * @description Address of the new node. The token admits no other node.
+             * @description Address of the new node. The token is valid for this address only.
              */
             address?: string | null;
             /**
@@ -8923,7 +9067,7 @@ export interface components {
             error_code?: string;
             /**
              * Name
-             * @description `write`, `read`, `list` or `delete`.
+             * @description `write`, `read`, `list`, or `delete`.
              */
             name: string;
             /** Ok */
@@ -8931,7 +9075,7 @@ export interface components {
         };
         /**
          * LocationChecks
-         * @description Results of a test of a location, in order. The first failure ends it.
+         * @description Results of a test of a location, in order. The test ends at the first failure.
          */
         LocationChecks: {
             /** Checks */
@@ -8944,7 +9088,7 @@ export interface components {
         };
         /**
          * LocationSettings
-         * @description Fields of the location, without secrets. Users who are not administrators only see the type.
+         * @description Fields of the location, without secrets. Users who are not administrators see only the type.
          */
         LocationSettings: {
             /**
@@ -8981,7 +9125,7 @@ export interface components {
             delete_identities?: string[];
             /**
              * Identities
-             * @description Private keys, one a line, that are added.
+             * @description Private keys, one per line, that are added.
              * @default
              */
             identities?: string;
@@ -9019,7 +9163,7 @@ export interface components {
         };
         /**
          * MachineCheck
-         * @description A setting of the machine and whether it is good.
+         * @description A setting of the machine, and whether it is suitable.
          */
         MachineCheck: {
             /**
@@ -9205,7 +9349,7 @@ export interface components {
         };
         /**
          * MountPoint
-         * @description A folder that all nodes reach under the same path, usually a network file system.
+         * @description A folder that all nodes can access at the same path, usually a network file system.
          */
         MountPoint: {
             /** Path */
@@ -9305,7 +9449,7 @@ export interface components {
         NewAcl: {
             /**
              * Acl
-             * @description Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.
+             * @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`.
              */
             acl: string;
             /** Name */
@@ -9369,7 +9513,7 @@ export interface components {
         NewConsoleBackup: {
             /**
              * Location Uid
-             * @description Location of the backup; by default that of the schedule, or the only one.
+             * @description Location of the backup. Default: the location of the schedule, or the only location.
              */
             location_uid?: number | null;
         };
@@ -9385,7 +9529,7 @@ export interface components {
             bind_dn?: string | null;
             /**
              * Bind Pass
-             * @description Password of `bind_dn`. Omit it or send *** to keep it. It is removed if `uris`, `bind_dn`, `ca_cert` or `starttls` change.
+             * @description Password of `bind_dn`. Omit it or send *** to keep it. It is removed if `uris`, `bind_dn`, `ca_cert`, or `starttls` changes.
              */
             bind_pass?: string | null;
             /**
@@ -9440,7 +9584,7 @@ export interface components {
         NewLocation: {
             /**
              * Identities
-             * @description Private keys (`AGE-SECRET-KEY-1…`), one a line, for restores and verifications. Never returned.
+             * @description Private keys (`AGE-SECRET-KEY-1…`), one per line, for restores and verifications. Never returned.
              * @default
              */
             identities?: string;
@@ -9521,7 +9665,7 @@ export interface components {
             name?: string;
             /**
              * Roles
-             * @description Roles by group. The first entry whose group contains the user applies, at each sign-in.
+             * @description Roles by group. At each sign-in, the first entry whose group contains the user applies.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
@@ -9595,7 +9739,7 @@ export interface components {
             bytes: number;
             /**
              * Location Uid
-             * @description Location in which it is stored until it was imported; missing: the one of the database's schedule, or the only location.
+             * @description Location in which the file is stored until it is imported. Default: the location of the database's schedule, or the only location.
              */
             location_uid?: number;
             /**
@@ -9687,7 +9831,7 @@ export interface components {
         NoFields: Record<string, never>;
         /**
          * Node
-         * @description The most used fields. Replies contain all fields of the Redis Enterprise REST API.
+         * @description The most used fields. Responses contain all fields of the Redis Enterprise REST API.
          */
         Node: {
             /** Accept Servers */
@@ -9715,7 +9859,7 @@ export interface components {
             bigstore_enabled: boolean;
             /**
              * Bigstore Size
-             * @description Flash that shards can use in bytes.
+             * @description Flash that shards can use, in bytes.
              */
             bigstore_size: number;
             /** Cores */
@@ -9742,7 +9886,7 @@ export interface components {
             flash_shard_count: number;
             /**
              * Free Ram
-             * @description Available memory of the machine in bytes; missing without a recent sample.
+             * @description Available memory of the machine, in bytes; missing without a recent sample.
              */
             free_ram?: number;
             /** Hostname */
@@ -9756,7 +9900,7 @@ export interface components {
             last_seen: string;
             /**
              * Machine Id
-             * @description Id of the machine. All agents of a machine have the same.
+             * @description Id of the machine. It is the same for all agents of a machine.
              */
             machine_id: string;
             /** Max Redis Servers */
@@ -9786,7 +9930,7 @@ export interface components {
             rack_id: string;
             /**
              * Second Rack Id
-             * @description Second zone with whose loss the node is lost; empty if it has none.
+             * @description Second zone whose loss also takes the node down; empty if it has none.
              */
             second_rack_id: string;
             /** Shard Count */
@@ -9982,7 +10126,7 @@ export interface components {
             node_status: string;
             /**
              * Provisional Flash
-             * @description Flash that is not assigned to shards in bytes; missing without flash.
+             * @description Flash that is not assigned to shards, in bytes; missing without flash.
              */
             provisional_flash?: number;
             /**
@@ -10003,7 +10147,8 @@ export interface components {
         };
         /**
          * NodeUpdate
-         * @description Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they got.
+         * @description Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that
+         *     they received.
          */
         NodeUpdate: {
             /**
@@ -10029,14 +10174,14 @@ export interface components {
             max_slave_full_syncs?: number | null;
             /**
              * Rack Id
-             * @description Zone (rack) of the node; empty for none. Letters are not case-sensitive.
+             * @description Zone (rack) of the node; empty for none. Not case-sensitive.
              */
             rack_id?: string | null;
             /** Recovery Path */
             recovery_path?: string | null;
             /**
              * Second Rack Id
-             * @description Second zone with whose loss the node is lost; empty for none.
+             * @description Second zone whose loss also takes the node down; empty for none.
              */
             second_rack_id?: string | null;
         };
@@ -10127,7 +10272,7 @@ export interface components {
             redirect_uri: string;
             /**
              * Roles
-             * @description Roles by group. The first entry whose group contains the user applies, at each sign-in.
+             * @description Roles by group. At each sign-in, the first entry whose group contains the user applies.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
@@ -10292,13 +10437,13 @@ export interface components {
             default_shards_placement?: string;
             /**
              * Rack Aware
-             * @description Whether databases can be rack-aware, and nodes must have a zone (`rack_id`) when they join.
+             * @description Whether databases can be rack-aware. If true, nodes must have a zone (`rack_id`) to join.
              * @default false
              */
             rack_aware?: boolean;
             /**
              * Shards Overbooking
-             * @description Whether databases can get higher memory limits than the nodes have memory.
+             * @description Whether the memory limits of databases can exceed the memory of the nodes.
              * @default true
              */
             shards_overbooking?: boolean;
@@ -10361,7 +10506,7 @@ export interface components {
         };
         /**
          * Proxy
-         * @description The proxy of a node. Replies contain all fields of the Redis Enterprise REST API.
+         * @description The proxy of a node. Responses contain all fields of the Redis Enterprise REST API.
          */
         Proxy: {
             /**
@@ -10495,7 +10640,7 @@ export interface components {
         RebalanceReply: {
             /**
              * Action Uid
-             * @description Uid of the action; null if the placement is correct already.
+             * @description Uid of the action; null if the placement is already correct.
              */
             action_uid: string | null;
             /** Description */
@@ -10598,7 +10743,7 @@ export interface components {
         };
         /**
          * ReshardPreview
-         * @description Estimated cost of another number of replication pairs.
+         * @description Estimated cost of a different number of replication pairs.
          */
         ReshardPreview: {
             /**
@@ -10756,6 +10901,11 @@ export interface components {
             /** Raw Bytes */
             raw_bytes: number;
             /**
+             * Replayed
+             * @description Number of recorded commands that were repeated after the backup was restored.
+             */
+            replayed: number;
+            /**
              * Restored
              * @description Number of restored keys.
              */
@@ -10789,6 +10939,11 @@ export interface components {
             unsupported: {
                 [key: string]: number;
             };
+            /**
+             * Until
+             * @description Point in time to which the database is restored; null: that of the backup.
+             */
+            until: string | null;
         } & {
             [key: string]: unknown;
         };
@@ -10814,19 +10969,25 @@ export interface components {
              */
             status: "running" | "succeeded" | "failed";
         };
-        /** RestoreRequest */
+        /**
+         * RestoreRequest
+         * @description Either `backup_uid` or `until`.
+         */
         RestoreRequest: {
-            /** Backup Uid */
-            backup_uid: number;
+            /**
+             * Backup Uid
+             * @description The backup that is restored.
+             */
+            backup_uid?: number;
             /**
              * Force
-             * @description Restore although the keys need more memory than the database has. Only if its eviction policy is one of `allkeys-…`.
+             * @description Restore even if the keys need more memory than the database has. Requires an eviction policy `allkeys-…`.
              * @default false
              */
             force?: boolean;
             /**
              * Identities
-             * @description Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one a line, if they are not stored. Deleted when the restore ends.
+             * @description Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one per line, if they are not stored. Deleted when the restore ends.
              * @default
              */
             identities?: string;
@@ -10838,7 +10999,7 @@ export interface components {
             key_patterns?: string[];
             /**
              * Mode
-             * @description `replace` deletes all keys of the database first. `merge` replaces keys that both have and keeps the others.
+             * @description `replace` deletes all keys of the database first. `merge` replaces keys with the same name and keeps the others.
              * @default replace
              * @enum {string}
              */
@@ -10851,11 +11012,44 @@ export interface components {
              */
             slots?: string;
             /**
+             * Source Bdb Uid
+             * @description With `until`: the database whose data is restored, which can be deleted. By default the database that receives the data.
+             */
+            source_bdb_uid?: number;
+            /**
+             * Until
+             * Format: date-time
+             * @description The point in time to which the database is restored, in ISO 8601 with a time zone.
+             * @example 2026-11-30T18:00:00Z
+             */
+            until?: string;
+            /**
              * Verify Files
              * @description With `replace`, read all files completely and compare their checksums before keys are deleted, so that a damaged file costs no keys. Otherwise, only the beginning of each file is read first.
              * @default true
              */
             verify_files?: boolean;
+        };
+        /**
+         * RestoreWindow
+         * @description Moments to which a database can be restored. Windows do not overlap; if two touch, no moment between them is missing.
+         */
+        RestoreWindow: {
+            /**
+             * Backup Uid
+             * @description The backup from which these moments are restored.
+             */
+            backup_uid: number;
+            /**
+             * From
+             * @description The first moment, in UTC.
+             */
+            from: string;
+            /**
+             * To
+             * @description The last moment, in UTC.
+             */
+            to: string;
         };
         /**
          * Result
@@ -10935,12 +11129,12 @@ export interface components {
         Retention: {
             /**
              * Actions
-             * @description Number of stored actions. The policy actions_keep_days limits it.
+             * @description Number of stored actions. Limited by the policy `actions_keep_days`.
              */
             actions: number;
             /**
              * Events
-             * @description Number of stored events. The policies events_keep_days and max_saved_events_per_type limit it.
+             * @description Number of stored events. Limited by the policies `events_keep_days` and `max_saved_events_per_type`.
              */
             events: number;
             /** Ranges */
@@ -11043,7 +11237,7 @@ export interface components {
         };
         /**
          * RolePermission
-         * @description Grants users of the role access to the data as the Redis ACL defines.
+         * @description Access to the data for users of the role, as defined by the Redis ACL.
          */
         RolePermission: {
             /** Redis Acl Uid */
@@ -11095,7 +11289,7 @@ export interface components {
         Rules: {
             /**
              * Acl
-             * @description Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.
+             * @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`.
              */
             acl: string;
         };
@@ -11470,7 +11664,7 @@ export interface components {
             loading: components["schemas"]["Loading"];
             /**
              * Lost Lead
-             * @description Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the primary again.
+             * @description Whether the shard was a primary when its node failed, and is now a replica. `return_primaries` makes it the primary again.
              */
             lost_lead: boolean;
             /**
@@ -11683,7 +11877,7 @@ export interface components {
             shard_uid: string;
             /**
              * Threshold Us
-             * @description Commands that take longer are recorded. Negative: none.
+             * @description Commands that take longer are recorded. Negative: disabled.
              */
             threshold_us: number;
         };
@@ -11813,7 +12007,7 @@ export interface components {
             results: components["schemas"]["Result"][];
             /**
              * Spread
-             * @description Distributions by name of the measurement.
+             * @description Distributions by measurement name.
              */
             spread: {
                 [key: string]: components["schemas"]["Distribution"];
@@ -11908,7 +12102,7 @@ export interface components {
             force_discard?: boolean;
             /**
              * Force Restart
-             * @description Also replace shards that run this version already.
+             * @description Also replace shards that already run this version.
              * @default false
              */
             force_restart?: boolean;
@@ -11974,7 +12168,7 @@ export interface components {
             originator: string;
             /**
              * Sha256
-             * @description Of the complete file; otherwise empty.
+             * @description Of the complete file; empty until it is complete.
              */
             sha256: string;
             /**
@@ -12102,7 +12296,7 @@ export interface components {
         Verdict: {
             /**
              * Kept
-             * @description Whether all limits were kept; null without limits or measurements.
+             * @description Whether all limits were met; null without limits or measurements.
              */
             kept: boolean | null;
             /** Limits */
@@ -12110,7 +12304,7 @@ export interface components {
         };
         /**
          * Verification
-         * @description Result of a test restore.
+         * @description Result of a verification.
          */
         Verification: {
             /** At */
@@ -12248,7 +12442,7 @@ export interface components {
             data_size_range?: string | null;
             /**
              * Distinct Client Seed
-             * @description Otherwise all clients use the same keys in the same order.
+             * @description If false, all clients use the same keys in the same order.
              */
             distinct_client_seed?: boolean | null;
             /** Expiry Range */
@@ -12291,7 +12485,7 @@ export interface components {
             random_data?: boolean | null;
             /**
              * Randomize
-             * @description Otherwise all runs use the same keys in the same order.
+             * @description If false, all runs use the same keys in the same order.
              */
             randomize?: boolean | null;
             /**
@@ -12341,7 +12535,7 @@ export interface components {
         };
         /**
          * ZoneDrillRequest
-         * @description Fault to inject on all nodes of a zone at once.
+         * @description Fault to inject on all nodes of a zone at the same time.
          */
         ZoneDrillRequest: {
             /**
@@ -12732,7 +12926,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -12838,7 +13032,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description Return only lines with a uid lower than this one. */
+                /** @description Return only records with a uid lower than this one. */
                 before?: number | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -12846,7 +13040,7 @@ export interface operations {
                 etime?: string | null;
                 username?: string;
                 outcome?: "" | "done" | "refused" | "failed";
-                /** @description Text in the user, source address, path, error code or detail. */
+                /** @description Text in the user, source address, path, error code, or detail. */
                 text?: string;
             };
             header?: never;
@@ -13206,13 +13400,13 @@ export interface operations {
     create_backup_location_v1_backup_locations_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -13402,7 +13596,7 @@ export interface operations {
     check_new_backup_location_v1_backup_locations_actions_test_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -13604,13 +13798,13 @@ export interface operations {
     update_backup_location_v1_backup_locations__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -13732,7 +13926,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -14325,7 +14519,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -14434,7 +14628,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -14552,7 +14746,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -15245,15 +15439,15 @@ export interface operations {
     create_bdb_v1_bdbs_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
-                /** @description Accept a name that another database has (extension). `?allow_duplicate_name` alone means true. */
+                /** @description Accept a name that another database already has (extension). `?allow_duplicate_name` alone means true. */
                 allow_duplicate_name?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -15360,7 +15554,7 @@ export interface operations {
     list_bdb_alerts_v1_bdbs_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -15450,7 +15644,7 @@ export interface operations {
     get_bdb_alerts_v1_bdbs_alerts__uid__get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -15549,13 +15743,13 @@ export interface operations {
     set_bdb_alerts_v1_bdbs_alerts__uid__post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -15666,7 +15860,7 @@ export interface operations {
     get_bdb_alert_v1_bdbs_alerts__uid___alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -16026,7 +16220,7 @@ export interface operations {
     list_bdb_stats_v1_bdbs_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -16118,7 +16312,7 @@ export interface operations {
     list_last_bdb_stats_v1_bdbs_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -16212,7 +16406,7 @@ export interface operations {
     get_last_bdb_stats_v1_bdbs_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -16317,7 +16511,7 @@ export interface operations {
     get_bdb_stats_v1_bdbs_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -16517,15 +16711,15 @@ export interface operations {
     update_bdb_v1_bdbs__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
-                /** @description Accept a name that another database has (extension). `?allow_duplicate_name` alone means true. */
+                /** @description Accept a name that another database already has (extension). `?allow_duplicate_name` alone means true. */
                 allow_duplicate_name?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -16647,7 +16841,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -16752,13 +16946,13 @@ export interface operations {
     back_up_bdb_v1_bdbs__uid__actions_backup_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -16880,7 +17074,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -16987,13 +17181,13 @@ export interface operations {
     export_bdb_v1_bdbs__uid__actions_export_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17115,7 +17309,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17222,13 +17416,13 @@ export interface operations {
     import_bdb_v1_bdbs__uid__actions_import_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17350,7 +17544,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17457,13 +17651,13 @@ export interface operations {
     inspect_files_v1_bdbs__uid__actions_inspect_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17572,17 +17766,17 @@ export interface operations {
     rebalance_bdb_v1_bdbs__uid__actions_rebalance_put: {
         parameters: {
             query?: {
-                /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
+                /** @description Only change roles, and do not move shards. `?only_failovers` alone means true. */
                 only_failovers?: string | null;
                 /** @description Maximum number of failovers and moves. Failovers come first. */
                 max_operations?: number | null;
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17691,13 +17885,13 @@ export interface operations {
     repair_database_v1_bdbs__uid__actions_repair_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17815,13 +18009,13 @@ export interface operations {
     restore_bdb_v1_bdbs__uid__actions_restore_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -17943,7 +18137,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -18052,7 +18246,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -18159,13 +18353,13 @@ export interface operations {
             query?: {
                 /** @description Accepted without effect. */
                 pause_persistence?: string | null;
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -18287,7 +18481,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -18392,7 +18586,7 @@ export interface operations {
     list_bdb_address_changes_v1_bdbs__uid__address_changes_get: {
         parameters: {
             query?: {
-                /** @description Only change roles, move no shards. `?only_failovers` alone means true. */
+                /** @description Only change roles, and do not move shards. `?only_failovers` alone means true. */
                 only_failovers?: string | null;
                 /** @description Maximum number of failovers and moves. Failovers come first. */
                 max_operations?: number | null;
@@ -18601,7 +18795,7 @@ export interface operations {
     run_command_v1_bdbs__uid__command_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -19011,13 +19205,13 @@ export interface operations {
     replace_passwords_v1_bdbs__uid__passwords_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -19135,13 +19329,13 @@ export interface operations {
     add_password_v1_bdbs__uid__passwords_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -19259,13 +19453,13 @@ export interface operations {
     remove_password_v1_bdbs__uid__passwords_delete: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -19541,6 +19735,109 @@ export interface operations {
             };
             /** @description The request is well-formed but not valid */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_restore_windows_v1_bdbs__uid__restore_windows_get: {
+        parameters: {
+            query?: {
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoreWindow"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -19981,13 +20278,13 @@ export interface operations {
     upgrade_bdb_v1_bdbs__uid__upgrade_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20212,13 +20509,13 @@ export interface operations {
     create_upload_v1_bdbs__uid__uploads_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20426,7 +20723,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20651,13 +20948,13 @@ export interface operations {
     act_on_bdb_v1_bdbs__uid___action__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -20855,13 +21152,13 @@ export interface operations {
     create_benchmark_v1_benchmarks_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -21072,7 +21369,7 @@ export interface operations {
     preflight_v1_benchmarks_preflight_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -21363,7 +21660,7 @@ export interface operations {
     parse_command_line_v1_benchmarks_understand_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -21547,13 +21844,13 @@ export interface operations {
     update_benchmark_v1_benchmarks__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -21657,7 +21954,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -21959,7 +22256,7 @@ export interface operations {
                 repetition?: number | null;
                 /** @description Include the latency histogram of each second. */
                 histograms?: boolean;
-                /** @description Skip the seconds before this one of each load. */
+                /** @description Skip the seconds of each load before this one. */
                 since?: number;
             };
             header?: never;
@@ -22060,7 +22357,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -22248,13 +22545,13 @@ export interface operations {
     bootstrap_v1_bootstrap_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -22361,13 +22658,13 @@ export interface operations {
     create_cluster_v1_bootstrap_create_cluster_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -22474,7 +22771,7 @@ export interface operations {
     join_node_v1_bootstrap_join_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -22591,7 +22888,7 @@ export interface operations {
     report_join_conflict_v1_bootstrap_join_conflict_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -22710,13 +23007,13 @@ export interface operations {
     validate_bootstrap_v1_bootstrap_validate__action__post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -23128,13 +23425,13 @@ export interface operations {
     update_cluster_v1_cluster_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -23308,7 +23605,7 @@ export interface operations {
     list_cluster_alerts_v1_cluster_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -23396,7 +23693,7 @@ export interface operations {
     get_cluster_alert_v1_cluster_alerts__alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -23576,13 +23873,13 @@ export interface operations {
     announce_ca_v1_cluster_authority_announce_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -23781,7 +24078,7 @@ export interface operations {
     create_ca_request_v1_cluster_authority_request_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -24055,7 +24352,7 @@ export interface operations {
     install_certificates_v1_cluster_certificates_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -24165,13 +24462,13 @@ export interface operations {
     rotate_certificates_v1_cluster_certificates_rotate_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -24706,7 +25003,7 @@ export interface operations {
     set_ldap_settings_v1_cluster_ldap_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -25081,7 +25378,7 @@ export interface operations {
     set_oidc_settings_v1_cluster_oidc_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -25362,7 +25659,7 @@ export interface operations {
     update_policy_v1_cluster_policy_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -25458,7 +25755,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -25628,7 +25925,7 @@ export interface operations {
     get_cluster_stats_v1_cluster_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -25720,7 +26017,7 @@ export interface operations {
     get_last_cluster_stats_v1_cluster_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -25812,7 +26109,7 @@ export interface operations {
     install_certificate_v1_cluster_update_cert_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -26101,13 +26398,13 @@ export interface operations {
     create_console_backup_v1_console_backups_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -26315,13 +26612,13 @@ export interface operations {
     set_console_backup_schedule_v1_console_backups_schedule_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -26432,7 +26729,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -26626,7 +26923,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -26737,7 +27034,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -27032,7 +27329,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -27143,7 +27440,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -27891,7 +28188,7 @@ export interface operations {
     list_endpoint_stats_v1_endpoints_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -27983,7 +28280,7 @@ export interface operations {
     list_last_endpoint_stats_v1_endpoints_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -28077,7 +28374,7 @@ export interface operations {
     get_last_endpoint_stats_v1_endpoints_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -28183,7 +28480,7 @@ export interface operations {
     get_endpoint_stats_v1_endpoints_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -28405,7 +28702,7 @@ export interface operations {
                 points?: number;
                 /** @description Seconds per column, as in an earlier response, to get only newer columns. */
                 step?: number | null;
-                /** @description Rows per power of ten: 20, 10 or 5. Default: the highest that results in at most 60 rows. */
+                /** @description Rows per power of ten: 20, 10, or 5. Default: the highest that results in at most 60 rows. */
                 per_decade?: string;
             };
             header?: never;
@@ -28948,7 +29245,7 @@ export interface operations {
     create_join_token_v1_join_tokens_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -29245,13 +29542,13 @@ export interface operations {
     create_mapping_v1_ldap_mappings_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -29452,13 +29749,13 @@ export interface operations {
     update_mapping_v1_ldap_mappings__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -29580,7 +29877,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -29761,13 +30058,13 @@ export interface operations {
     set_license_v1_license_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -30567,7 +30864,7 @@ export interface operations {
     list_node_alerts_v1_nodes_alerts_get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -30657,7 +30954,7 @@ export interface operations {
     get_node_alerts_v1_nodes_alerts__uid__get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -30756,7 +31053,7 @@ export interface operations {
     get_node_alert_v1_nodes_alerts__uid___alert__get: {
         parameters: {
             query?: {
-                /** @description Accepted without effect. Replies always contain all alerts, also disabled ones. */
+                /** @description Accepted without effect. Responses always contain all alerts, including disabled ones. */
                 ignore_settings?: string | null;
             };
             header?: never;
@@ -31040,7 +31337,7 @@ export interface operations {
     list_node_stats_v1_nodes_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -31132,7 +31429,7 @@ export interface operations {
     list_last_node_stats_v1_nodes_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -31226,7 +31523,7 @@ export interface operations {
     get_last_node_stats_v1_nodes_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -31331,7 +31628,7 @@ export interface operations {
     get_node_stats_v1_nodes_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -31616,13 +31913,13 @@ export interface operations {
     update_node_v1_nodes__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -31816,13 +32113,13 @@ export interface operations {
     start_drill_v1_nodes__uid__actions_drill_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -31935,7 +32232,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -32049,13 +32346,13 @@ export interface operations {
     end_maintenance_v1_nodes__uid__actions_maintenance_off_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -32173,13 +32470,13 @@ export interface operations {
     start_maintenance_v1_nodes__uid__actions_maintenance_on_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -32297,13 +32594,13 @@ export interface operations {
     remove_node_v1_nodes__uid__actions_remove_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -32520,7 +32817,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -32631,7 +32928,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -33022,7 +33319,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -33132,7 +33429,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -33327,7 +33624,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -33602,13 +33899,13 @@ export interface operations {
     update_proxies_v1_proxies_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -33800,13 +34097,13 @@ export interface operations {
     update_proxy_v1_proxies__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -34009,13 +34306,13 @@ export interface operations {
     create_acl_v1_redis_acls_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -34122,7 +34419,7 @@ export interface operations {
     validate_acl_v1_redis_acls_validate_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -34318,13 +34615,13 @@ export interface operations {
     update_acl_v1_redis_acls__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -34446,7 +34743,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -34923,13 +35220,13 @@ export interface operations {
     create_role_v1_roles_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -35133,7 +35430,7 @@ export interface operations {
     update_role_v1_roles__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -35258,7 +35555,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -35459,7 +35756,7 @@ export interface operations {
     create_service_token_v1_service_tokens_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -35776,7 +36073,7 @@ export interface operations {
     sign_in_v1_session_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -36002,10 +36299,266 @@ export interface operations {
             };
         };
     };
+    continue_session_v1_session_continue_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-www-form-urlencoded": {
+                    /** @description Path of the web UI to open. */
+                    next: string;
+                    /** @description Token of `POST /v1/session/handover`. */
+                    token: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Redirect to the web UI. */
+            303: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_readiness_v1_session_handover_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleReadiness"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_handover_v1_session_handover_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Handover"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     create_sign_in_secret_v1_session_second_factor_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -36365,13 +36918,13 @@ export interface operations {
     fail_over_shards_v1_shards_actions_failover_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -36487,13 +37040,13 @@ export interface operations {
     migrate_shards_v1_shards_actions_migrate_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -36609,7 +37162,7 @@ export interface operations {
     list_shard_stats_v1_shards_stats_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -36703,7 +37256,7 @@ export interface operations {
     list_last_shard_stats_v1_shards_stats_last_get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -36799,7 +37352,7 @@ export interface operations {
     get_last_shard_stats_v1_shards_stats_last__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -36904,7 +37457,7 @@ export interface operations {
     get_shard_stats_v1_shards_stats__uid__get: {
         parameters: {
             query?: {
-                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all. */
+                /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all. */
                 interval?: string | null;
                 /** @description ISO 8601. The default time zone is UTC. */
                 stime?: string | null;
@@ -37101,13 +37654,13 @@ export interface operations {
     fail_over_shard_v1_shards__uid__actions_failover_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -37225,13 +37778,13 @@ export interface operations {
     migrate_shard_v1_shards__uid__actions_migrate_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -37349,13 +37902,13 @@ export interface operations {
     restart_shard_v1_shards__uid__actions_restart_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -38205,13 +38758,13 @@ export interface operations {
     create_user_v1_users_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -38327,7 +38880,7 @@ export interface operations {
     create_token_v1_users_authorize_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -38444,7 +38997,7 @@ export interface operations {
     replace_passwords_v1_users_password_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -38565,7 +39118,7 @@ export interface operations {
     add_password_v1_users_password_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -38686,7 +39239,7 @@ export interface operations {
     remove_password_v1_users_password_delete: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -38807,7 +39360,7 @@ export interface operations {
     renew_token_v1_users_refresh_jwt_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -38924,7 +39477,7 @@ export interface operations {
     turn_on_second_factor_v1_users_second_factor_put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -39115,7 +39668,7 @@ export interface operations {
     turn_off_second_factor_v1_users_second_factor_delete: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
             };
             header?: never;
@@ -39331,7 +39884,7 @@ export interface operations {
     change_user_v1_users__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -40062,13 +40615,13 @@ export interface operations {
     create_webhook_v1_webhooks_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path?: never;
@@ -40269,13 +40822,13 @@ export interface operations {
     update_webhook_v1_webhooks__uid__put: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -40388,7 +40941,7 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
@@ -40582,13 +41135,13 @@ export interface operations {
     start_zone_drill_v1_zones__rack_id__actions_drill_post: {
         parameters: {
             query?: {
-                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. `?strict` alone means true. */
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`. */
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {

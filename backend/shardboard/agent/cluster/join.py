@@ -21,7 +21,7 @@ from shardboard.agent.cluster import key_generation
 from shardboard.agent.cluster.identity import AgentIdentity, CertificateRenewal, EnrolError, load
 from shardboard.agent.settings import AgentSettings
 from shardboard.contract import NodeFacts
-from shardboard.contract.protocol import CONSOLE_NAME, HEADER, PROTOCOL
+from shardboard.contract.protocol import CONSOLE_NAME, HEADER, OLDEST_PROTOCOL, PROTOCOL
 from shardboard.kit.addresses import normal_name
 from shardboard.pki.key_files import remove_partial_files
 
@@ -109,7 +109,8 @@ def _examine_token(settings: AgentSettings, identity: AgentIdentity, token: str)
         log.info("agent: the join token was not checked: %s", error)
         return isinstance(error, EnrolError) and not isinstance(error, _Unreachable)
     log.error(
-        "This agent belongs to another console than %s, or to an earlier state of it with another CA, and ignores its join token. "
+        "This agent belongs to a different console than %s, or to an earlier state of it with another CA, and "
+        "ignores its join token. "
         "If the state of the console was lost and has a backup, restore the backup. Otherwise stop the agent, delete %s, and start "
         "the agent with a new token. Its shards and endpoints keep running.",
         console.url,
@@ -151,7 +152,7 @@ def _join(
         "renews": True,
         "addr": addr,
         "agent_port": port,
-        "facts": facts.model_dump(exclude_defaults=True, context={"protocol": PROTOCOL - 1}),
+        "facts": facts.model_dump(exclude_defaults=True, context={"protocol": OLDEST_PROTOCOL}),
     }
     if rack_id:  # a console of the previous release does not know it
         body["rack_id"] = rack_id

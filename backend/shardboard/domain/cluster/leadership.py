@@ -17,6 +17,8 @@ WATCH_SECONDS = 0.15
 """Interval at which the other consoles read the lease."""
 SUCCESSOR_SECONDS = 2.0
 """Time for the chosen successor to take over a released lease, before any other console does."""
+NEWER_SECONDS = 2.0
+"""Time for consoles of the newest release to take over, before those of the release before do."""
 MAX_TERM_LEAD = 1_000_000
 """Maximum difference by which the term at an agent can exceed the term in the store. A faulty agent must not exhaust the terms."""
 
@@ -45,6 +47,8 @@ class LeaseWatch:
         """Time for which the lease is known not to have changed."""
         self.leader_is_alive = False
         """Whether another console has renewed the lease since this console started to watch."""
+        self.is_outdated = False
+        """Whether a newer release than that of this console has migrated the store."""
 
     def record(self, lease: Lease, *, sent: float, received: float) -> None:
         """Add a reading, with the times before the query was sent and after the reply was received."""
@@ -70,9 +74,12 @@ class LeaseWatch:
             return False
         if lease.console_id == self._console_id and not lease.released:
             return True
-        if lease.released:
-            return lease.successor in (None, self._console_id) or self.unchanged_seconds > SUCCESSOR_SECONDS
-        return self.unchanged_seconds > LEASE_SECONDS
+        if lease.released and lease.successor == self._console_id:
+            return True
+        delay = NEWER_SECONDS if self.is_outdated else 0.0
+        if not lease.released:
+            return self.unchanged_seconds > LEASE_SECONDS + delay
+        return self.unchanged_seconds >= delay + (SUCCESSOR_SECONDS if lease.successor is not None else 0.0)
 
 
 def may_raise(own_term: int, seen_term: int) -> bool:

@@ -1,4 +1,4 @@
-"""The consoles of this store, and the lease of the leading one."""
+"""The consoles of this store, the lease of the leading one, and the release of the schema."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,6 +7,7 @@ from sqlalchemy import BigInteger, CheckConstraint, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.contract.protocol import PROTOCOL
 from shardboard.store.db import Base, UtcDateTime
 
 
@@ -28,15 +29,26 @@ class Leadership(Base):
     """Why the leader changed: a `LeaderChange`."""
 
 
+class StoreRelease(Base):
+    """The release that has migrated the schema, in one row. `store/schema.py` writes it."""
+
+    __tablename__ = "store_release"
+    __table_args__ = (CheckConstraint("uid = 1", name="ck_store_release_one_row"),)
+
+    uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    number: Mapped[int]
+    """Its `contract.protocol.PROTOCOL`."""
+
+
 class ConsoleRow(Base):
     """A console that uses this store or has used it."""
 
     __tablename__ = "consoles"
     __kind__ = "console"
-    __quiet__ = frozenset({"seen_at", "store_delay_ms"})
+    __quiet__ = frozenset({"seen_at", "store_delay_ms", "agents_reached"})
 
     uid: Mapped[str] = mapped_column(primary_key=True)
-    """ID of the console, which it keeps when it restarts."""
+    """ID of the console, which does not change when it restarts."""
     host: Mapped[str]
     address: Mapped[str]
     """URL at which browsers and agents reach this console."""
@@ -45,6 +57,8 @@ class ConsoleRow(Base):
     seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
     store_delay_ms: Mapped[float | None]
     """Duration of its last query."""
+    agents_reached: Mapped[int | None]
+    """Number of agents from which it has received a heartbeat at the time `seen_at`."""
     status: Mapped[str]
     """A `ConsoleStatus`."""
 
@@ -56,6 +70,12 @@ async def list_all(session: AsyncSession) -> Sequence[ConsoleRow]:
 
 async def by_uid(session: AsyncSession, uid: str) -> ConsoleRow | None:
     return await session.get(ConsoleRow, uid)
+
+
+async def is_newer_release(session: AsyncSession) -> bool:
+    """Return whether a newer release than this one has migrated the store."""
+    number = (await session.execute(select(StoreRelease.number))).scalar_one_or_none()
+    return number is not None and number > PROTOCOL
 
 
 async def leadership(session: AsyncSession) -> Leadership | None:

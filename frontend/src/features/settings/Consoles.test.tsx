@@ -20,6 +20,7 @@ const consoleRow = (uid: string, fields: Record<string, unknown> = {}) => ({
   started_at: '2026-01-01T00:00:00Z',
   seen_at: '2026-01-01T00:00:00Z',
   store_delay_ms: 1.25,
+  agents_reached: 3,
   ...fields,
 });
 
@@ -63,7 +64,7 @@ const rowOf = async (host: string) => {
 describe('Consoles', () => {
   it('shows the leader and the status of the others', async () => {
     show();
-    expect((await rowOf('a.example.org')).getByText(/Leader since/)).toBeTruthy();
+    expect((await rowOf('a.example.org')).getByText(/Leader for/)).toBeTruthy();
     expect((await rowOf('b.example.org')).getByText('Running')).toBeTruthy();
     expect((await rowOf('c.example.org')).getByText('Lost')).toBeTruthy();
   });

@@ -7,7 +7,7 @@ import { consolesQuery, makeLeader, removeConsole } from '@/api/cluster/consoles
 import { messageOf } from '@/api/http';
 import type { ClusterConsole } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
-import { Ago, Stamp } from '@/ui/Ago';
+import { Ago, DurationSince } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { Status } from '@/ui/Status';
@@ -51,8 +51,8 @@ export function Consoles({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            The current leader ends its work first, which takes less than a second. Requests are not
-            affected.
+            The current leader finishes its work first, which takes less than a second. Requests are
+            not affected.
           </span>
         </SubmitDialog>
       )}
@@ -74,7 +74,8 @@ function ConsoleStatus({ console }: { console: ClusterConsole }) {
   if (console.is_leader)
     return (
       <Status tone="ok">
-        Leader since <Stamp time={console.leader_since ?? undefined} />
+        Leader
+        <DurationSince since={console.leader_since ?? undefined} />
       </Status>
     );
   if (console.status === 'running') return <Status tone="ok">Running</Status>;
@@ -135,6 +136,13 @@ const columnsOf = (
       store_delay_ms === null || store_delay_ms === undefined
         ? '–'
         : `${store_delay_ms.toFixed(1)} ms`,
+  },
+  {
+    id: 'agents',
+    header: 'Agents reached',
+    align: 'right',
+    sort: ({ agents_reached }) => agents_reached ?? 0,
+    cell: ({ agents_reached }) => agents_reached ?? '–',
   },
   {
     id: 'operation',

@@ -1,0 +1,19 @@
+"""number of agents that each console reaches"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = "0051"
+down_revision: str | None = "0050"
+branch_labels: str | Sequence[str] | None = None
+depends_on: str | Sequence[str] | None = None
+
+
+def upgrade() -> None:
+    op.add_column("consoles", sa.Column("agents_reached", sa.Integer(), nullable=True))
+
+
+def downgrade() -> None:
+    op.drop_column("consoles", "agents_reached")
