@@ -233,7 +233,7 @@ async def test_agent_of_the_previous_release_works(authority: ConsoleCa, tmp_pat
             *(agents.stop_load(node, "0" * 32), agents.hot_slots(node, slots), agents.request_certificate(node)),
         ):
             with pytest.raises(
-                AgentRefused, match=r"of an older release and does not support POST .*; upgrade the agent"
+                AgentRefused, match=r"runs an older release and does not support POST .*; upgrade the agent"
             ):
                 await unknown_call
 

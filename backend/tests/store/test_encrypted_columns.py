@@ -59,6 +59,7 @@ def test_encrypted_columns_are_bound_to_their_names() -> None:
         "backups.location",
         "backup_locations.identities",
         "backup_manifests.data",
+        "recordings.location",
         "restores.sources",
         "transfers.result",
         "bdbs.admin_password",

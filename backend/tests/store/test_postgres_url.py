@@ -94,7 +94,7 @@ def test_password_is_not_described() -> None:
         ("sslmode=verify-full&sslrootcert=/nonexistent", "sslrootcert is not readable: No such file"),
         ("sslmode=require&sslrootcert=system", "sslrootcert=system requires sslmode=verify-full"),
         ("host=a,b&port=1,2,3", "host has 2 values, and port has 3"),
-        ("sslmode=require&sslmode=disable", "sslmode is given several times"),
+        ("sslmode=require&sslmode=disable", "sslmode is specified several times"),
         ("host=a,b&port=x,2", "port must be a number"),
     ],
 )

@@ -25,7 +25,9 @@ class ParsedCommandLineOut(BaseModel):
     read_as: str = Field(
         description="The command line without corrected mistakes and ignored options; empty on errors."
     )
-    corrections: list[str] = Field(description="Sentences about changed or omitted parts, for example typographic dashes.")
+    corrections: list[str] = Field(
+        description="Sentences about changed or omitted parts, for example typographic dashes."
+    )
     ignored: list[str] = Field(
         description="Ignored options about the target or about files, which the console defines."
     )

@@ -234,7 +234,7 @@ async def test_sign_in_is_locked_out_after_five_failures(
     assert await failures_of(console) is None
     failures = await events_of(console, "authentication_err")
     assert [event.severity for event in failures] == ["WARNING"] * len(failures)
-    descriptions = [event.description for event in failures if "must wait" in event.description]
+    descriptions = [event.description for event in failures if "are delayed" in event.description]
     assert descriptions == [failures[4].description], "recorded only once"
     assert "192.0.2.9" in failures[0].description
     for text in (caplog.text, *(event.description for event in failures)):

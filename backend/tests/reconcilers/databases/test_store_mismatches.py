@@ -239,7 +239,7 @@ async def test_a_repair_of_a_deleted_database_needs_confirmation_and_starts_it_e
 
 async def test_a_repair_without_differences_is_refused(console: Console, agents: FakeAgents) -> None:
     await sweep(console, agents)
-    with pytest.raises(ApiError, match="agree about database shop"):
+    with pytest.raises(ApiError, match="agree on database shop"):
         await request_repair(console)
 
 

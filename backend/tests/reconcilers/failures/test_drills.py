@@ -134,4 +134,6 @@ async def test_a_refused_drill_fails_with_the_reason_of_the_agent(console: Conso
     [(node, drill)] = agents.drills
     assert (node, drill.kind, drill.peers) == (2, "cut_off", ["10.0.0.1", "10.0.0.3"])
     [event] = await drill_ended_events(console)
-    assert event.description == 'Drill "Cut node 2 off the network for 30 s" failed: The agent may not change routes.'
+    assert (
+        event.description == 'Drill "Isolate node 2 from the network for 30 s" failed: The agent may not change routes.'
+    )

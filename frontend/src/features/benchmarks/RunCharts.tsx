@@ -12,7 +12,7 @@ import { SpanAxis } from '@/ui/chart/spanAxis';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
 import type { ChartMark, ChartSpec } from '@/ui/chart/types';
 import classes from './benchmarks.module.css';
-import { MEMTIER } from './runDraft';
+import { MEMTIER } from './form/runDraft';
 import { errorMetric, type RunSeries } from './runSeries';
 
 interface Props {

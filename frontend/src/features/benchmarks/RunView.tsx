@@ -21,10 +21,10 @@ import { PageSkeleton } from '@/ui/Skeletons';
 import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { drillMark, drillText } from './drillMark';
+import { MEMTIER } from './form/runDraft';
 import { RunCharts } from './RunCharts';
 import { RunDatabase } from './RunDatabase';
 import { RunResult } from './RunResult';
-import { MEMTIER } from './runDraft';
 import { toneOf, warningsOf } from './runText';
 import { useRunSeries } from './useRunSeries';
 

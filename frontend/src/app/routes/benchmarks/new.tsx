@@ -2,7 +2,7 @@
 import { skipToken, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { benchmarkQuery } from '@/api/benchmarks';
-import { NewRun } from '@/features/benchmarks/NewRun';
+import { NewRun } from '@/features/benchmarks/form/NewRun';
 import { PageSkeleton } from '@/ui/Skeletons';
 import classes from '../pages.module.css';
 

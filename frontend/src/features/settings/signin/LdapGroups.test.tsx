@@ -72,7 +72,7 @@ it('shows the role of a group and removes the group', async () => {
   fireEvent.click(row.getByRole('button', { name: 'Actions for Administrators' }));
   fireEvent.click(await screen.findByRole('menuitem', { name: 'Remove…' }));
   const dialog = within(await screen.findByRole('dialog'));
-  expect(dialog.getByText(/no longer gives the role Admin/)).toBeDefined();
+  expect(dialog.getByText(/no longer grants the role Admin/)).toBeDefined();
   fireEvent.click(dialog.getByRole('button', { name: 'Remove' }));
   expect(await sentRequest()).toMatchObject({ path: '/v1/ldap_mappings/3', method: 'DELETE' });
 });

@@ -1,7 +1,7 @@
 /** Field for a command line of memtier_benchmark, with what the console read. */
 import { Button, Textarea } from '@mantine/core';
-import classes from './benchmarks.module.css';
-import { workloadText } from './runText';
+import classes from '../benchmarks.module.css';
+import { workloadText } from '../runText';
 import type { CommandLineState } from './useCommandLine';
 
 interface Props extends CommandLineState {

@@ -6,7 +6,7 @@ import { isPrimary, useBdbShards } from '@/api/databases/shards';
 import { DRILLS, drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
 import { useDrillUnavailableReason } from '@/api/failures/drills';
 import { Card } from '@/ui/Card';
-import classes from './benchmarks.module.css';
+import classes from '../benchmarks.module.css';
 import type { RunDraft } from './runDraft';
 
 /** Drills for benchmarks. Excludes killing a node, because the console cannot restart a killed agent. */
