@@ -26,7 +26,7 @@ export class CreatePage {
     this.sharding = main.getByRole('switch', { name: 'Sharding' });
     this.clusterApi = main.getByRole('switch', { name: 'OSS Cluster API' });
     this.shards = main.getByRole('textbox', { name: 'Number of shards' });
-    this.placement = main.getByLabel('Shards placement');
+    this.placement = main.getByLabel('Shard placement');
     this.password = main.getByRole('textbox', { name: 'Password of the default user' });
     this.plan = main.getByRole('region', { name: 'Summary of the new database' });
     this.curl = main.getByRole('region', { name: 'Equivalent curl command' }).locator('pre');

@@ -263,10 +263,10 @@ test('empty cluster', { tag: '@slow' }, async ({ browser }) => {
   const context = await browser.newContext({ baseURL: url, storageState: session });
   const page = await context.newPage();
   await page.goto('/');
-  await expect(page.getByText('No database yet')).toBeVisible();
+  await expect(page.getByText('No databases yet')).toBeVisible();
   await examine(page, 'empty-overview');
   await page.goto('/databases');
-  await expect(page.getByText('No database yet')).toBeVisible();
+  await expect(page.getByText('No databases yet')).toBeVisible();
   await examine(page, 'empty-databases');
   await page.goto('/nodes');
   await expect(page.getByText('No node has joined yet')).toBeVisible();

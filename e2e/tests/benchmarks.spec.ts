@@ -55,7 +55,7 @@ test('a run is started, and shows live figures and its result', async ({ page, a
   const heat = page.getByRole('region', {
     name: 'Latency heat map measured by the load generator',
   });
-  await expect(heat.locator('[data-figure="Most at"] b')).toHaveText(/\d\s(µs|ms)–/);
+  await expect(heat.locator('[data-figure="Most frequent"] b')).toHaveText(/\d\s(µs|ms)–/);
   await completed(api);
   await expect(page.getByRole('table', { name: 'SLA' })).toBeVisible();
   const measured = page.getByRole('region', { name: 'Measured', exact: true });

@@ -20,7 +20,7 @@ test('invalid fields are marked before anything is sent', async ({ page, api }) 
   await expect(form.name).toBeFocused();
 
   await form.name.fill('two words');
-  await expect(form.name).toHaveAccessibleDescription(/Use only letters, digits and hyphens/);
+  await expect(form.name).toHaveAccessibleDescription(/Use only letters, digits, and hyphens/);
   await form.name.fill('x'.repeat(64));
   await expect(form.name).toHaveAccessibleDescription(/At most 63 characters; this name has 64/);
   await form.port.fill('9999');

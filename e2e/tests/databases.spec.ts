@@ -49,5 +49,5 @@ test('databases are filtered, and several are stopped and deleted at once', asyn
   await remove.getByRole('textbox').fill('2 databases');
   await remove.getByRole('button', { name: 'Delete' }).click();
   await remove.getByRole('button', { name: 'Done' }).click();
-  await expect(page.getByText('No match').or(databases.row('demo'))).toBeVisible(GONE);
+  await expect(page.getByText('No matches').or(databases.row('demo'))).toBeVisible(GONE);
 });

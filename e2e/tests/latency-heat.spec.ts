@@ -57,7 +57,7 @@ test('the heat map shows requests by type, and a tooltip for the cell under the 
 }) => {
   const heat = new HeatMap(page);
   await heat.open(300);
-  await expect(heat.figure('Most at')).toHaveText(/\d\s(µs|ms)–.*\d\s(µs|ms)/);
+  await expect(heat.figure('Most frequent')).toHaveText(/\d\s(µs|ms)–.*\d\s(µs|ms)/);
 
   await heat.choose('Writes');
   await expect(heat.figure('Requests')).toHaveText(/\d/);

@@ -96,7 +96,7 @@ test('users sign in with single sign-on, and their groups determine their roles'
     await new LoginPage(third).open();
     await third.getByRole('link', { name: 'Sign in with Example' }).click();
     await signInThere(third, 'nobody');
-    await expect(third.getByText('You are in no group that has a role here')).toBeVisible();
+    await expect(third.getByText('None of your groups has a role in this console')).toBeVisible();
     await examine(third, 'login-sso-refused');
     await nobodys.close();
 

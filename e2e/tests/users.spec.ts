@@ -31,7 +31,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await page.goto('/users');
   await page.getByRole('button', { name: 'Add user' }).click();
   const adding = frame.dialog('Add user');
-  await adding.getByLabel('Signs in as').fill(EMAIL);
+  await adding.getByLabel('Username').fill(EMAIL);
   await adding.getByLabel('Name').fill('Ann');
   await adding.getByRole('button', { name: 'Generate' }).click();
   const password = await adding.getByRole('textbox', { name: 'Password' }).inputValue();
@@ -255,7 +255,7 @@ test('a role gets access to the data of a database with an access list', { tag: 
   await expect(page.getByRole('table', { name: 'Roles' })).toContainText('cache readers');
   await page.getByRole('button', { name: 'Add user' }).click();
   const user = frame.dialog('Add user');
-  await user.getByLabel('Signs in as').fill('shop');
+  await user.getByLabel('Username').fill('shop');
   await user.getByRole('button', { name: 'Generate' }).click();
   await user.getByRole('radio', { name: 'cache readers' }).check();
   await user.getByRole('button', { name: 'Add user' }).click();

@@ -106,7 +106,7 @@ def new_ca() -> str:
             return await console_certificates.reset(session, SHELL)
 
     fingerprint = asyncio.run(create())
-    return f"Created a new console CA, SHA-256 {fingerprint}. All consoles use it. Let every agent join again."
+    return f"Created a new console CA, SHA-256 {fingerprint}. All consoles use it. Every agent must rejoin."
 
 
 def check_audit() -> str:
@@ -119,7 +119,7 @@ def check_audit() -> str:
     check_result = asyncio.run(follow())
     if check_result.faults:
         raise CommandError("the audit log is not intact:\n" + "\n".join(check_result.faults))
-    return f"The audit log is intact: lines {check_result.ends.first} to {check_result.ends.last}."
+    return f"The audit log is intact: records {check_result.ends.first} to {check_result.ends.last}."
 
 
 @asynccontextmanager

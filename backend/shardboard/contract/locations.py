@@ -18,7 +18,7 @@ Secret = Annotated[str, Field(max_length=16_384, repr=False)]
 
 
 class MountPoint(Message):
-    """A folder that all nodes reach under the same path, usually a network file system."""
+    """A folder that all nodes can access at the same path, usually a network file system."""
 
     type: Literal["mount_point"] = "mount_point"
     path: Setting

@@ -31,7 +31,7 @@ class PeerAccess(Message):
 
 
 class FirewallReport(Reply):
-    """Whether packets of other machines to the ports of shards are dropped."""
+    """Whether packets from other machines to the ports of shards are dropped."""
 
     state: Literal["off", "active", "unavailable"] = "off"
     detail: str = Field(default="", max_length=1000)

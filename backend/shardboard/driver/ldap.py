@@ -204,7 +204,7 @@ async def _check(search: _Search) -> None:
 
 def _missing_base_error(base: str) -> DirectoryUnavailable:
     return DirectoryUnavailable(
-        f"The directory has no entry {base} as the base of a search, or the console must not read it."
+        f"The directory has no entry {base} as the base of a search, or the console is not permitted to read it."
     )
 
 

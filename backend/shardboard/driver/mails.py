@@ -76,7 +76,7 @@ def _describe_failure(error: Exception) -> str:
             reply = text.decode(errors="replace") if isinstance(text, bytes) else text
             return f"The mail server replied {error.smtp_code}: {reply}.".replace("..", ".")
         case smtplib.SMTPNotSupportedError():
-            return f"The mail server does not support what this message needs: {error}"
+            return f"The mail server does not support a feature that this message requires: {error}"
     if isinstance(error, TimeoutError) or "timed out" in str(error):  # smtplib reports some timeouts as text only
         return "The mail server did not respond in time."
     return f"The mail server is unreachable: {error}."

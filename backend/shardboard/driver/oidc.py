@@ -114,7 +114,7 @@ class OidcClient:
             user_info = await _json(client, "GET", endpoint, headers=bearer)
             if user_info.get("sub") != claims["sub"]:
                 raise SignInRefused(
-                    "provider_fault", "The provider returned information about another user than the ID token."
+                    "provider_fault", "The provider returned information about a different user than the ID token."
                 )
             return {**user_info, **claims}
 

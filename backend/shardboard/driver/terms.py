@@ -13,7 +13,7 @@ class TermRefused(AgentUnreachable):
     """The agent has accepted the requests of a newer leader."""
 
     def __init__(self, agent_name: str, newest: int) -> None:
-        super().__init__(f"{agent_name} has accepted term {newest} of another leading console, which is newer")
+        super().__init__(f"{agent_name} has accepted the newer term {newest} of another leader")
         self.newest = newest
 
 

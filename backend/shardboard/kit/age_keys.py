@@ -49,7 +49,7 @@ def parse_identity(text: str) -> X25519PrivateKey:
 
 
 def identities_in(text: str) -> list[str]:
-    """Return the identities in the content of an age identity file: one a line, with comments and empty lines.
+    """Return the identities in the content of an age identity file: one per line, with comments and empty lines.
 
     Raises InvalidKey.
     """

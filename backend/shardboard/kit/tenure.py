@@ -41,7 +41,7 @@ class Tenure:
     def check(self) -> None:
         """Raise LostLeadership if this console may no longer act."""
         if not self.is_valid:
-            raise LostLeadership(f"this console no longer leads in term {self.term}")
+            raise LostLeadership(f"this console is no longer the leader in term {self.term}")
 
     @contextmanager
     def acting(self) -> Iterator[None]:

@@ -87,7 +87,9 @@ class LoopSupervisor:
                 raise
             except Exception as error:
                 if is_transient(error):
-                    log.warning('loop "%s" lost the store and restarts: %s', loop.name, describe_error(error))
+                    log.warning(
+                        'loop "%s" lost its connection to the store and restarts: %s', loop.name, describe_error(error)
+                    )
                     await asyncio.sleep(STORE_RETRY_SECONDS)
                     continue
                 failures = failures + 1 if clock() - start < RECOVERED_SECONDS else 1

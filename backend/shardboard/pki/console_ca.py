@@ -147,8 +147,8 @@ class ConsoleCa:
         copied = _content(self.ca_file)
         if copied and not any(copied.startswith(each.pem.encode()) for each in self._all):
             log.warning(
-                "CA: the store has another CA than the one that this console used last. If an older copy was restored, "
-                "agents that joined or switched to the newer CA must join again."
+                "CA: the store has a different CA than the one that this console used last. If an older copy was restored, "
+                "agents that joined or switched to the newer CA must rejoin."
             )
 
     def renew(self) -> bool:

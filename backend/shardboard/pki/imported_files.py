@@ -128,8 +128,8 @@ class ImportedFiles:
         lines, found = self._lines(), self.read()
         if found is None or replace(found, client=stored.client).stored != stored.stored:
             log.warning(
-                "CA: the files in %s are not used, because the store has another CA. Move them to another directory, except ca.pem "
-                "and server.pem.",
+                "CA: the files in %s are not used, because the store has a different CA. Move them to another directory, "
+                "except ca.pem and server.pem.",
                 self._directory,
             )
             return

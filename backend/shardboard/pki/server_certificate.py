@@ -240,7 +240,7 @@ def _check_use(own: x509.Certificate) -> None:
         usages = [ExtendedKeyUsageOID.SERVER_AUTH]  # without this extension it is valid for all uses
     if not subject_names(own):
         raise InvalidCertificateChain(
-            "The certificate names no host (subject alternative name), so browsers reject it."
+            "The certificate does not contain a host name (subject alternative name), so browsers reject it."
         )
     if not {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE} & {*usages}:
         raise InvalidCertificateChain("The certificate is not for servers (extended key usage serverAuth).")

@@ -19,7 +19,7 @@ class Error(BaseModel):
         Field(
             default=None,
             json_schema_extra=without_default,
-            description="Fields of the request that are unknown or have no effect. Also in replies that report success.",
+            description="Fields of the request that are unknown or have no effect. Also in responses that report success.",
         ),
     ]
 

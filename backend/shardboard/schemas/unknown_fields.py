@@ -31,7 +31,7 @@ class FieldWarning(BaseModel):
     """A field of the request that has no effect."""
 
     field: str = Field(
-        description="Path of the field, such as `tags.0.kye`; empty if there are more fields than listed."
+        description="Path of the field, such as `tags.0.kye`; empty if more fields are affected than listed."
     )
     message: str
 

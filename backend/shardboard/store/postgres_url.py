@@ -72,7 +72,7 @@ def parse(url: URL) -> PostgresUrl:
 
 def _value(name: str, values: Sequence[str]) -> str:
     if len(values) > 1 and name != "host":
-        raise ValueError(f"{NAME}: the parameter {name} is given several times.")
+        raise ValueError(f"{NAME}: the parameter {name} is specified several times.")
     return ",".join(values)
 
 

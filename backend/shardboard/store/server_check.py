@@ -45,7 +45,7 @@ class ServerCheck:
         if read_only:
             error = "the PostgreSQL server is read-only: it is a standby, or it is being demoted"
         elif self.identity not in (None, identity):
-            error = "the connection leads to another PostgreSQL server than the lock of this console"
+            error = "the connection is to a different PostgreSQL server than the lock of this console"
         else:
             return
         self.suspected.set()

@@ -31,7 +31,7 @@ class ForbiddenAddress(OSError):
     """A connection to such an address."""
 
     def __init__(self, host: str) -> None:
-        super().__init__(f"{host} is an address for metadata of machines, to which transfers do not connect")
+        super().__init__(f"{host} is an address of machine metadata. Transfers do not connect to such addresses")
 
 
 def is_forbidden(host: str) -> bool:

@@ -99,11 +99,11 @@ async def _check_requests_for_another_engine_id(agents: HttpAgents, agent: NodeR
     tls = ShardTls(cas="a", certificate="c", key="k")
     assert await agents.renew_certificates(agent, RenewCertificates(bdb_uid=1, engine_ids=[other], tls=tls)) == []
     [counts] = await agents.hot_slots(agent, ReadHotSlots(uids=[1], engine_ids={1: other}, by="key_count", limit=1))
-    assert counts.reason == "shard 1 does not run here"
+    assert counts.reason == "shard 1 does not run on this node"
     move = MoveSlots(
         uid=1, engine_id=other, target_engine_id="0" * 40, address=ADDRESS, port=20000, slots=[(0, 9)], seconds=1
     )
-    assert (await agents.move_slots(agent, move)).reason == "shard 1 does not run here"
+    assert (await agents.move_slots(agent, move)).reason == "shard 1 does not run on this node"
     assert (await agents.logs(agent, {1: other})).shards == {}
     assert await agents.drill(agent, Drill(id="other", kind="kill_shard", seconds=1, uid=1, engine_ids=[other])) == ""
     assert await agents.shards(agent) == before
@@ -127,7 +127,7 @@ async def test_shard_lifecycle_over_the_api(agent: NodeRef, agents: HttpAgents, 
     assert [(result.uid, result.ok) for result in results] == [(1, True), (1, True), (1, False), (9, False)]
     assert results[1].reply == "värde"
     assert results[2].reply == "ERR value is not an integer or out of range"
-    assert results[3].reply == "shard 9 does not run here"
+    assert results[3].reply == "shard 9 does not run on this node"
     await _check_requests_for_another_engine_id(agents, agent)
     assert all(outcome.ok for outcome in await agents.remove(agent, {1: ENGINE_IDS[1]}))
     assert await agents.shards(agent) == []
@@ -236,7 +236,7 @@ async def test_agent_and_another_console_reject_each_other(agent: NodeRef, tmp_p
     agents = HttpAgents(lambda: context)
     with pytest.raises(
         AgentUnreachable,
-        match=r"node 1 .* belongs to another console, .* its certificate is of another CA",
+        match=r"node 1 .* belongs to another console, .* its certificate was issued by another CA",
     ):
         await agents.shards(agent)
     # The agent rejects the client even if the client does not verify the agent.
@@ -340,7 +340,7 @@ async def test_ca_is_replaced_without_restart(tmp_path: Path, root: Path) -> Non
                 pass
         with pytest.raises(AgentUnreachable, match="cannot be reached"):
             await stolen_client.shards(agent)
-        with pytest.raises(AgentUnreachable, match="its certificate is of another CA"):
+        with pytest.raises(AgentUnreachable, match="its certificate was issued by another CA"):
             await (previous_client := HttpAgents(before.client_ssl_context)).shards(agent)
         for client in (stolen_client, previous_client, agents):
             await client.close()

@@ -153,10 +153,10 @@ def test_backup_and_restore_are_recorded(machine: Machine, other: Machine, file:
 
 def test_store_key_is_required_without_a_passphrase(machine: Machine, other: Machine, file: Path) -> None:
     message = machine.run("backup-console", file)
-    assert "A restore needs the store key" in message
+    assert "A restore requires the store key" in message
     assert machine.key_file.read_bytes().strip() not in file.read_bytes()
 
-    assert "provide the store key as for the console" in other.fail("restore-console", file)
+    assert "configure the store key in the same way as for the console" in other.fail("restore-console", file)
     other.key_file.write_text(new_key())
     assert "cannot be decrypted with this private key" in other.fail("restore-console", file)
     assert not other.store.exists()

@@ -445,7 +445,7 @@ def test_check_audit_detects_a_changed_line(console_state: Settings, capsys: pyt
     assert main.main(["token"]) == 0
     capsys.readouterr()
     assert main.main(["check-audit"]) == 0
-    assert capsys.readouterr().out == "The audit log is intact: lines 1 to 2.\n"
+    assert capsys.readouterr().out == "The audit log is intact: records 1 to 2.\n"
     asyncio.run(_audit_lines(console_state, "UPDATE audit_lines SET detail = 'x' WHERE uid = 2"))
     assert main.main(["check-audit"]) == 1
-    assert capsys.readouterr().err == "shardboard: the audit log is not intact:\nLine 2 was changed.\n"
+    assert capsys.readouterr().err == "shardboard: the audit log is not intact:\nRecord 2 was changed.\n"

@@ -142,7 +142,9 @@ async def test_certificate_for_another_address_is_rejected(
 async def test_agent_of_another_console_is_reported_as_such(agents: HttpAgents, tmp_path: Path) -> None:
     other = new_console_ca(Settings(state_dir=tmp_path / "other"))
     async with fake_agent(tmp_path, other, http_reply("[]")) as node:
-        with pytest.raises(AgentUnreachable, match=r"belongs to another console, .* its certificate is of another CA"):
+        with pytest.raises(
+            AgentUnreachable, match=r"belongs to another console, .* its certificate was issued by another CA"
+        ):
             await agents.shards(node)
 
 
@@ -183,7 +185,7 @@ async def test_missing_call_is_reported_as_an_older_agent(
         with pytest.raises(AgentOutdated) as refusal:
             await agents.remove(node, {1: "a" * 40})
     assert refusal.value.reason == (
-        "the agent of node 1 is of an older release and does not support POST /shards/remove; upgrade the agent"
+        "the agent of node 1 runs an older release and does not support POST /shards/remove; upgrade the agent"
     )
 
 

@@ -134,7 +134,7 @@ def test_files_that_are_not_in_the_store_are_kept(tmp_path: Path, caplog: pytest
     for _ in range(2):
         ImportedFiles(tmp_path).retire(CertificateState.create())
     assert names_in(tmp_path) == before
-    assert "the store has another CA" in caplog.text
+    assert "the store has a different CA" in caplog.text
     ImportedFiles(tmp_path).retire(COMPLETE)
     other = new_ca().stored()
     (tmp_path / "next-ca.pem").write_bytes(other)

@@ -239,7 +239,7 @@ def invalid_certificates() -> dict[str, tuple[str, str, type[ApiError], str, str
         "unrelated certificate": (leaf.pem + other.pem, leaf.key_pem, BadRequest, "certificate", "did not sign"),
         "weak": (weak.pem, weak.key_pem, BadRequest, "key", "too weak"),
         "weak curve": (curve.pem, curve.key_pem, BadRequest, "key", "too weak"),
-        "no names": (nameless.pem, nameless.key_pem, BadRequest, "certificate", "names no host"),
+        "no names": (nameless.pem, nameless.key_pem, BadRequest, "certificate", "does not contain a host name"),
         "for clients": (client.pem, client.key_pem, BadRequest, "certificate", "not for servers"),
         "expired": (old.pem, old.key_pem, NotAcceptable, "certificate", "CN=old expired"),
         "not yet valid": (early.pem, early.key_pem, NotAcceptable, "certificate", "is not valid before"),

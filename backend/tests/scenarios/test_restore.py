@@ -306,7 +306,7 @@ def test_databases_of_a_lost_console_keep_serving_until_they_are_removed(cluster
     address = old[0]
     restart_agent_with_token(cluster, address)
     cluster.wait_until(
-        lambda: "This agent belongs to another console than" in cluster.log_of(address).read_text(),
+        lambda: "This agent belongs to a different console than" in cluster.log_of(address).read_text(),
         "the agent does not report that it belongs to another console",
     )
     cluster.wait_until(

@@ -19,7 +19,7 @@ from shardboard.transfer.specification import Specification
 )
 def test_addresses_of_metadata_services(host: str) -> None:
     assert is_forbidden(host)
-    with pytest.raises(TransferError, match="is an address for metadata"):
+    with pytest.raises(TransferError, match="is an address of machine metadata"):
         check_url(f"http://[{host.partition('%')[0]}]/" if ":" in host else f"http://{host}/")
 
 
@@ -44,4 +44,4 @@ def test_transfers_do_not_connect_to_them(location: Location, tmp_path: Path) ->
     program = [sys.executable, "-P", "-m", "shardboard.transfer"]
     content = specification.model_dump_json().encode()
     subprocess.run(program, cwd=tmp_path, input=content, timeout=60, check=True)
-    assert "is an address for metadata" in json.loads((tmp_path / "end.json").read_text())["error"]
+    assert "is an address of machine metadata" in json.loads((tmp_path / "end.json").read_text())["error"]

@@ -97,7 +97,7 @@ export function sendFile<T>(
     call.setRequestHeader('Content-Type', 'application/octet-stream');
     call.upload.onprogress = ({ loaded }) => onProgress(loaded);
     call.onerror = () => reject(new OfflineError());
-    call.onabort = () => reject(new DOMException('The upload was cancelled.', 'AbortError'));
+    call.onabort = () => reject(new DOMException('The upload was canceled.', 'AbortError'));
     call.onload = async () => {
       const response = new Response(call.responseText, { status: call.status });
       if (call.status === 401) onSignedOut();

@@ -96,7 +96,7 @@ def _clock(path: Path) -> Iterator[HostCheck]:
             name="clock_source",
             value=value,
             good=value in ("tsc", "kvm-clock", "arch_sys_counter"),
-            impact="Reading the time needs a system call, several times per command.",
+            impact="Reading the time requires a system call, several times per command.",
             remedy=f"echo tsc > {path}",
         )
 

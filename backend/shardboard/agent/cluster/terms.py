@@ -74,7 +74,7 @@ class TermMiddleware:
             app = PlainTextResponse(f"{TERM_HEADER} must be a number and a console ID", 400)
         elif not await self._terms.accept(term):
             newest = self._terms.newest or term
-            log.warning("refused a request of term %s: term %s has been accepted", term.number, newest.number)
+            log.warning("rejected a request with term %s: term %s has been accepted", term.number, newest.number)
             body = OutdatedTerm(term=newest.number).model_dump_json()
             app = Response(body, 409, media_type="application/json")
         await app(scope, receive, send)

@@ -28,7 +28,7 @@ async def read_hot_slots(supervisor: ShardSupervisor, request: ReadHotSlots) -> 
 
 async def _read_shard(shard: LocalShard | None, uid: int, request: ReadHotSlots) -> SlotCounts:
     if shard is None or shard.state != "running":
-        return SlotCounts(uid=uid, reason=f"shard {uid} does not run here")
+        return SlotCounts(uid=uid, reason=f"shard {uid} does not run on this node")
     record = shard.record
     if request.by != "key_count" and not supports_slot_stats(record.engine_version):
         version = record.engine_version or "an unknown engine"

@@ -29,7 +29,7 @@ class SlotMovers:
     async def move(self, request: MoveSlots) -> SlotsMoved:
         shard = self._supervisor.find(request.uid, request.engine_id)
         if shard is None or shard.state != "running":
-            return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run here")
+            return SlotsMoved(count=0, keys=0, reason=f"shard {request.uid} does not run on this node")
         async with self._locks[request.uid]:  # a request of a killed console can still be running
             slots = sum(last - first + 1 for first, last in request.slots)
             endpoints = MigrationEndpoints(

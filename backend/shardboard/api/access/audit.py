@@ -25,26 +25,27 @@ MEDIA_TYPE = "application/x-ndjson"
 NDJSON_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}}
 
 
-@router.get("", response_model=list[schema.AuditLine], responses=error_responses())
+@router.get("", summary="List audit records", response_model=list[schema.AuditLine], responses=error_responses())
 async def list_audit_lines(
     _admin: Admin,
     session: ReadSession,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 200,
     before: Annotated[
-        int | None, Query(ge=1, le=2**31 - 1, description="Return only lines with a uid lower than this one.")
+        int | None, Query(ge=1, le=2**31 - 1, description="Return only records with a uid lower than this one.")
     ] = None,
     stime: TimeParameter = None,
     etime: TimeParameter = None,
     username: Annotated[str, Query(max_length=254)] = "",
     outcome: Literal["", "done", "refused", "failed"] = "",
     text: Annotated[
-        str, Query(max_length=200, description="Text in the user, source address, path, error code or detail.")
+        str, Query(max_length=200, description="Text in the user, source address, path, error code, or detail.")
     ] = "",
 ) -> JSONResponse:
-    """Return lines of the audit log, newest first. Each line names the user, the source address, the request and its outcome.
+    """Return records of the audit log, newest first. Each record contains the user, the source address, the request,
+    and its outcome.
 
-    Lines from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains changes,
-    rejected requests and reads of secrets; it does not contain other reads. Required role: `admin`.
+    Records from `stime` (inclusive) to `etime` (exclusive) that match all filters are returned. The audit log contains
+    changes, rejected requests, and reads of secrets; it does not contain other reads. Required role: `admin`.
     """
     audit_page = await audit.page(
         session,
@@ -59,11 +60,11 @@ async def list_audit_lines(
     return JSONResponse([schema.render(line) for line in audit_page])
 
 
-@router.get("/check", response_model=schema.AuditCheck, responses=error_responses(409))
+@router.get("/check", summary="Check audit log", response_model=schema.AuditCheck, responses=error_responses(409))
 async def check_audit(_admin: Admin, console: ConsoleDep) -> JSONResponse:
-    """Check that no line of the audit log was changed or removed.
+    """Check that no record of the audit log was changed or removed.
 
-    The check cannot detect that the complete store was replaced by an older copy. Returns 409 `busy` while another check runs.
+    The check cannot detect that the complete store was replaced with an older copy. Returns 409 `busy` while another check runs.
     Required role: `admin`.
     """
     if console.audit_check_lock.locked():
@@ -72,11 +73,16 @@ async def check_audit(_admin: Admin, console: ConsoleDep) -> JSONResponse:
         return JSONResponse(schema.render_check(await trail.verify(console.store)))
 
 
-@router.get("/export", response_class=StreamingResponse, responses={**error_responses(), **NDJSON_RESPONSE})
+@router.get(
+    "/export",
+    summary="Export audit log",
+    response_class=StreamingResponse,
+    responses={**error_responses(), **NDJSON_RESPONSE},
+)
 async def export_audit(
     _admin: Admin, console: ConsoleDep, stime: TimeParameter = None, etime: TimeParameter = None
 ) -> StreamingResponse:
-    """Export the lines from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
+    """Export the records from `stime` (inclusive) to `etime` (exclusive), oldest first, as one JSON object per line.
 
     Required role: `admin`.
     """

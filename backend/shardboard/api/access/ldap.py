@@ -78,7 +78,7 @@ class NewLdapSettings(BaseModel):
             max_length=1_000,
             repr=False,
             description=f"Password of `bind_dn`. Omit it or send {service.PLACEHOLDER} to keep it. It is removed if `uris`, "
-            "`bind_dn`, `ca_cert` or `starttls` change.",
+            "`bind_dn`, `ca_cert`, or `starttls` changes.",
         ),
     ] = None
 

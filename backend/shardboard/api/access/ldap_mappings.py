@@ -59,7 +59,7 @@ MappingList = Annotated[ListQuery, Depends(list_query_of(MappingOut))]
 
 @router.get("", summary="List LDAP mappings", response_model=list[MappingOut], responses=error_responses())
 async def list_mappings(_manager: UserManager, session: ReadSession, query: MappingList) -> JSONResponse:
-    """Return all LDAP mappings by uid. The first mapping whose group contains a user defines the user's role.
+    """Return all LDAP mappings by uid. The first mapping whose group contains the user determines the role of the user.
 
     Required role: `admin` or `user_manager`.
     """

@@ -58,7 +58,7 @@ class AccessToken(BaseModel):
 
 
 class Authorization(AccessToken):
-    jwt: Annotated[str, Field(repr=False, description="Same as `access_token`, for other clients.")]
+    jwt: Annotated[str, Field(repr=False, description="Same as `access_token`, for compatibility with other clients.")]
 
 
 _WITHOUT_EFFECT: dict[str, Any] = {
@@ -250,7 +250,7 @@ async def add_password(
 ) -> dict[str, str]:
     """Add a password. A user can have up to five. Sessions and tokens of the other passwords stay valid.
 
-    To change a password without an interruption, add the new password, update all programs and remove the old password.
+    To change a password without interruption, add the new password, update all programs, and remove the old password.
     """
     user = await _find_user(console, body, login.principal)
     users.require_local_password(user)

@@ -25,7 +25,8 @@ router = ApiRouter(prefix="/v1", tags=["alerts"])
 
 AlertName = Annotated[str, Path(max_length=64)]
 IgnoreSettings = Annotated[
-    str | None, Query(description="Accepted without effect. Replies always contain all alerts, also disabled ones.")
+    str | None,
+    Query(description="Accepted without effect. Responses always contain all alerts, including disabled ones."),
 ]
 
 
@@ -62,7 +63,7 @@ async def set_bdb_alerts(
 ) -> JSONResponse:
     """Enable or disable alerts of a database and set their thresholds. Omitted alerts and fields keep their values.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     # Lock the cluster row: concurrent requests that change different alerts must not overwrite each other.
     await cluster.load_for_update(session)

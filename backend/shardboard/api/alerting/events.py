@@ -42,7 +42,8 @@ async def list_events(
 ) -> JSONResponse:
     """Return events from `stime` (inclusive) to `etime` (exclusive) that match all filters.
 
-    Users whose role is limited to some databases get only events of these. Required role: any role except `none` and `db_viewer`.
+    Users whose role is limited to some databases get only the events of these databases. Required role: any role except
+    `none` and `db_viewer`.
     """
     events_page = await events.page(
         session,

@@ -32,7 +32,7 @@ async def list_webhooks(_admin: Admin, session: ReadSession, query: WebhookList)
 
 @router.post("", response_model=schema.Webhook, responses=error_responses(406, 409))
 async def create_webhook(admin: Admin, session: WriteSession, body: schema.NewWebhook) -> JSONResponse:
-    """Add a webhook. It receives new events in order and at least once, and for alarms also their end.
+    """Add a webhook. It receives new events in order and at least once. For alarms, it also receives the end.
 
     Required role: `admin`.
     """

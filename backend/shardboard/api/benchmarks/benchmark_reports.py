@@ -112,7 +112,7 @@ async def get_benchmark_activity(
     uid: Uid,
     max_points: Annotated[int, Query(ge=1, le=4_000)] = 1_000,
 ) -> JSONResponse:
-    """Return what the cluster did during the run: events, and the metrics of the database and of the nodes.
+    """Return the activity of the cluster during the run: events, and the metrics of the database and of the nodes.
 
     Events are returned only to users whose role can read the log.
     """

@@ -48,7 +48,7 @@ async def create_benchmark(
 ) -> JSONResponse:
     """Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     principal.require_database_access(body.bdb_uid)
     row = await service.create(session, body.model_dump(mode="json"), principal, _latest_metrics(console))
@@ -66,7 +66,7 @@ async def preflight(
 ) -> JSONResponse:
     """Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     editor.require_database_access(body.bdb_uid)
     return JSONResponse(
@@ -95,9 +95,9 @@ async def get_benchmark(_viewer: RunViewer, session: ReadSession, uid: Uid) -> J
 async def update_benchmark(
     _principal: RunEditor, session: WriteSession, uid: Uid, body: BenchmarkUpdate
 ) -> JSONResponse:
-    """Change the name, notes or tags of a run.
+    """Change the name, notes, or tags of a run.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     row = await service.update_description(session, uid, body.model_dump(mode="json", exclude_none=True))
     return JSONResponse((await render_runs(session, [row]))[0])
@@ -107,7 +107,7 @@ async def update_benchmark(
 async def delete_benchmark(_principal: RunEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Delete a finished run and all its measurements.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     await service.delete(session, uid)
     return JSONResponse({"uid": uid})
@@ -117,7 +117,7 @@ async def delete_benchmark(_principal: RunEditor, session: WriteSession, uid: Ui
 async def stop_benchmark(principal: RunEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Stop a run. Its measurements so far are kept.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return JSONResponse((await render_runs(session, [await service.stop(session, uid, principal)]))[0])
 
@@ -135,7 +135,7 @@ async def get_benchmark_series(
     phase: Annotated[int | None, Query(ge=0, le=100, description="Return only this phase.")] = None,
     repetition: Annotated[int | None, Query(ge=0, le=100, description="Return only this repetition.")] = None,
     histograms: Annotated[bool, Query(description="Include the latency histogram of each second.")] = False,
-    since: Annotated[int, Query(ge=0, le=10**9, description="Skip the seconds before this one of each load.")] = 0,
+    since: Annotated[int, Query(ge=0, le=10**9, description="Skip the seconds of each load before this one.")] = 0,
 ) -> JSONResponse:
     """Return the measurements per second, summed over all load nodes."""
     row = await service.get_run(session, uid)

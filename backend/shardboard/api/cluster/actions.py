@@ -47,8 +47,8 @@ async def get_action_v1(viewer: AnyViewer, session: ReadSession, action_uid: str
 async def cancel_action(editor: AnyEditor, session: WriteSession, action_uid: str) -> JSONResponse:
     """Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
 
-    Returns 409 if the action has ended (`not_running`) or cannot be cancelled (`not_cancellable`). Required role: `admin`,
-    `cluster_member` or `db_member`.
+    Returns 409 if the action has ended (`not_running`) or cannot be canceled (`not_cancellable`). Required role:
+    `admin`, `cluster_member`, or `db_member`.
     """
     action = await service.cancel(session, await _find(session, action_uid, editor), editor)
     return JSONResponse(schema.render_v1(action, datetime.now(UTC)))

@@ -67,7 +67,7 @@ async def create_cluster(admin: Creator, session: WriteSession, body: schema.Cre
     """Set the cluster name and replace the initial administrator. Requires the password of the initial administrator, which the
     console prints at its first start.
 
-    Returns 409 if the cluster exists already: after this request, if the administrator's password was configured, if a user has
+    Returns 409 if the cluster already exists: after this request, if the administrator's password was configured, if a user has
     signed in, or if a node has joined. Required role: `admin`.
     """
     name, credentials = body.cluster.name, body.credentials

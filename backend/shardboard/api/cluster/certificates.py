@@ -72,7 +72,9 @@ async def remove_certificate(admin: Admin, console: ConsoleDep, name: str) -> di
     if name not in schema.CONSOLE_CERTIFICATE_NAMES:
         raise NotFound("unknown_certificate", f"The certificate {name!r} does not exist.")
     if console.certificate.source == "own":
-        raise Forbidden("required_certificate", "No certificate is installed. The console's own one cannot be removed.")
+        raise Forbidden(
+            "required_certificate", "No certificate is installed. The console's own certificate cannot be removed."
+        )
     console.certificate.check_not_configured()
     async with console.store.begin() as session:
         await service.remove(session, console.ca, admin)
@@ -85,7 +87,7 @@ async def rotate_certificates(
 ) -> JSONResponse:
     """Replace the certificates of the shards of all encrypted databases. Existing connections stay open.
 
-    The console also renews these certificates automatically. With `authority`, the private CAs of the databases are replaced too.
+    The console also renews these certificates automatically. With `authority`, the private CAs of the databases are also replaced.
     Shards reject certificates of the previous CA when all of them have completed three steps. This takes some seconds, or longer if
     a node is unreachable but may be running. The console does the same when a node is removed. Required role: `admin`.
     """

@@ -26,7 +26,7 @@ router = ApiRouter(prefix="/v1", tags=["cluster"])
 
 @router.get("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
 async def get_cluster(viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
-    """Return the name, settings, nodes, databases and capacity of the cluster."""
+    """Return the name, settings, nodes, databases, and capacity of the cluster."""
     return JSONResponse(await _full_cluster(session, console, await cluster.load(session), viewer))
 
 

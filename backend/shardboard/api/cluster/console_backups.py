@@ -38,7 +38,7 @@ async def list_console_backups(_admin: Admin, session: ReadSession, query: Backu
 async def create_console_backup(admin: Admin, session: WriteSession, body: schema.NewConsoleBackup) -> JSONResponse:
     """Back up the console to a location (extension). The backup starts within seconds.
 
-    It contains the store with the console CA and all settings, but no data of databases. If the location has public keys, they
+    It contains the store with the console CA and all settings, but not the data of databases. If the location has public keys, they
     encrypt the file, and it contains the store key. Otherwise, the store key encrypts it. Restore it with
     `shardboard restore-console`. Required role: `admin`.
     """
@@ -55,7 +55,7 @@ async def get_console_backup_schedule(_admin: Admin, session: ReadSession) -> JS
 async def set_console_backup_schedule(
     admin: Admin, session: WriteSession, body: schema.ConsoleBackupScheduleSettings
 ) -> JSONResponse:
-    """Schedule backups of the console (extension). Older scheduled backups than the newest `keep` are deleted.
+    """Schedule backups of the console (extension). Only the newest `keep` scheduled backups are kept.
 
     Required role: `admin`.
     """
@@ -65,7 +65,7 @@ async def set_console_backup_schedule(
 
 @router.delete("/schedule", responses=error_responses(404))
 async def delete_console_backup_schedule(admin: Admin, session: WriteSession) -> dict[str, Any]:
-    """End the schedule of backups of the console, and keep the backups (extension). Required role: `admin`."""
+    """Delete the schedule of backups of the console, and keep the backups (extension). Required role: `admin`."""
     await service.remove_schedule(session, admin)
     return {}
 

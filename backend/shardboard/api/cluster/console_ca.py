@@ -83,7 +83,7 @@ async def announce_ca(
     dry_run: DryRun,
     body: schema.AnnounceCaRequest | None = None,
 ) -> JSONResponse:
-    """Announce the next CA (first of two steps). Agents trust it from now on, but no certificates of it are served yet.
+    """Announce the next CA (first of two steps). Agents trust it from then on, but no certificates that it signed are served yet.
 
     Afterwards, distribute `/v1/ca/bundle` to browsers and to clients of TLS endpoints, and then send `switch`. A dry run returns
     the contents of a certificate. Required role: `admin`.
@@ -104,7 +104,8 @@ async def announce_ca(
     responses=error_responses(409, 503),
 )
 async def switch_ca(admin: Admin, console: ConsoleDep) -> JSONResponse:
-    """Switch to the announced CA (second of two steps). The console, the agents and their endpoints serve certificates of it.
+    """Switch to the announced CA (second of two steps). The console, the agents, and their endpoints then serve
+    certificates that it signed.
 
     The console removes the previous CA when all nodes use the new one. Existing join tokens become invalid. Required role: `admin`.
     """

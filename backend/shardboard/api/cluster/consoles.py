@@ -25,7 +25,7 @@ async def list_consoles(_viewer: Viewer, session: ReadSession, console: ConsoleD
 
 @router.post("/consoles/{uid}/actions/lead", summary="Change leader", responses=error_responses(404, 409))
 async def change_leader(admin: Admin, session: WriteSession, console: ConsoleDep, uid: ConsoleId) -> schema.Console:
-    """Make a running console the leader, for example before the leading one is upgraded (extension).
+    """Make a running console the leader, for example before the current leader is upgraded (extension).
 
     The leader ends its loops first. This takes less than a second. Required role: `admin`.
     """
@@ -35,6 +35,6 @@ async def change_leader(admin: Admin, session: WriteSession, console: ConsoleDep
 
 @router.delete("/consoles/{uid}", summary="Remove lost console", responses=error_responses(404, 409))
 async def remove_console(_admin: Admin, session: WriteSession, uid: ConsoleId) -> dict[str, str]:
-    """Remove a console that no longer runs from the list, which ends its alarm (extension). Required role: `admin`."""
+    """Remove a console that is no longer running from the list. Its alarm ends (extension). Required role: `admin`."""
     await service.remove(session, uid)
     return {}

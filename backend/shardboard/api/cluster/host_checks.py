@@ -22,7 +22,7 @@ router = ApiRouter(prefix="/v1", tags=["nodes"])
     responses=error_responses(404),
 )
 async def list_host_checks(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSONResponse:
-    """Return the settings of the node's machine that affect latency or the safety of data. Unreadable settings are omitted."""
+    """Return the settings of the node's machine that affect latency or data safety. Unreadable settings are omitted."""
     node = await nodes.by_uid(session, uid)
     if node is None:
         raise NotFound("node_not_found", f"Node {uid} does not exist.")

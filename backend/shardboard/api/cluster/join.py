@@ -27,7 +27,8 @@ router = ApiRouter(prefix="/v1", tags=["join"], responses=ERROR_REPLIES)
 class JoinTokenRequest(BaseModel):
     ttl: Annotated[int, Field(ge=60, le=3600, strict=True, description="Lifetime in seconds.")] = services.DEFAULT_TTL
     address: Annotated[
-        str | None, Field(max_length=253, description="Address of the new node. The token admits no other node.")
+        str | None,
+        Field(max_length=253, description="Address of the new node. The token is valid for this address only."),
     ] = None
     rack_id: Annotated[
         str, Field(max_length=64, description="Zone of the new node, for the command; empty for none.")
@@ -80,7 +81,7 @@ async def create_join_token(
     admin: Admin,
     body: JoinTokenRequest | None = None,
 ) -> JoinTokenOut:
-    """Create a join token, with which one agent can join once, until the token expires. Required role: `admin`."""
+    """Create a join token. One agent can use it once to join, until it expires. Required role: `admin`."""
     body = body or JoinTokenRequest()
     token, expires_at = await services.create_token(session, originator=admin.username, ttl=body.ttl, addr=body.address)
     command = ["shardboard", "agent", "--join", _url(console, request), "--token", token]
@@ -102,7 +103,7 @@ async def get_ca_certificate(console: ConsoleDep) -> str:
 async def join_node(
     request: Request, body: JoinRequest, console: ConsoleDep, session: WriteSessionWithoutDryRun, after: BackgroundTasks
 ) -> JoinReply:
-    """Admit an agent that has a join token. Its release must be at most one release older or newer than the console's.
+    """Admit an agent that has a join token. Its release can differ from the console's by at most one.
 
     Authenticated by the join token in the body.
     """

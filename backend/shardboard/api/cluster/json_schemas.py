@@ -32,7 +32,7 @@ OBJECTS: dict[str, Callable[[], dict[str, Any]]] = {
 async def get_jsonschema(
     _viewer: AnyViewer, name: Annotated[str, Query(alias="object", description=f"One of {', '.join(OBJECTS)}.")]
 ) -> JSONResponse:
-    """Return the JSON Schema of the writable fields of an object: types, ranges and defaults."""
+    """Return the JSON Schema of the writable fields of an object: types, ranges, and defaults."""
     if name not in OBJECTS:
         raise BadRequest("bad_request", f"`object` must be one of {', '.join(OBJECTS)}.", field="object")
     return JSONResponse(OBJECTS[name]())

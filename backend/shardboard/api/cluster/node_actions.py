@@ -152,7 +152,7 @@ async def list_actions(_viewer: Viewer, session: ReadSession, uid: Uid) -> JSONR
 
 @router.get("/nodes/{uid}/actions/{action}", response_model=schema.NodeAction, responses=error_responses(404))
 async def get_action(_viewer: Viewer, session: ReadSession, uid: Uid, action: NameInPath) -> JSONResponse:
-    """Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove` or `drill`."""
+    """Return the newest action with this name: `maintenance_on`, `maintenance_off`, `enslave_node`, `remove`, or `drill`."""
     return JSONResponse(schema.render(await _newest(session, uid, action)))
 
 

@@ -43,9 +43,8 @@ class ClusterResult(BaseModel):
 
 @router.get("/cluster/check", response_model=ClusterResult, responses=error_responses())
 async def check_cluster(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
-    """Check all nodes: whether the agent is reachable, the proxy runs and the machine is configured well.
-
-    The reply contains the first problem of each node.
+    """Check all nodes: whether the agent is reachable, the proxy runs, and the machine is configured correctly. The
+    response contains the first problem of each node.
     """
     machines = await nodes.list_all(session)
     settings = await host_checks.checks(session, machines)

@@ -44,7 +44,8 @@ Debugger = Annotated[Principal, Depends(require_full_access(DEBUGGERS))]
 @router.get("/debuginfo/all", response_class=StreamingResponse, responses={**error_responses(409), **BUNDLE_RESPONSE})
 @router.get("/debuginfo/node", response_class=StreamingResponse, responses={**error_responses(409), **BUNDLE_RESPONSE})
 async def get_debuginfo(debugger: Debugger, console: ConsoleDep) -> StreamingResponse:
-    """Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour and the ends of all logs.
+    """Create a support bundle (tar.gz) of the cluster: settings, states, events, metrics of the last hour, and the most
+    recent lines of all logs.
 
     Secrets are removed. The README in the bundle describes its files. Returns 409 while another bundle is being created, and 503
     `no_room` if it cannot be written to disk. Required role: `admin` or `cluster_member`.
@@ -81,7 +82,7 @@ async def get_debuginfo_of_node(debugger: Debugger, console: ConsoleDep, uid: Ui
     responses={**error_responses(404, 409), **BUNDLE_RESPONSE},
 )
 async def get_debuginfo_of_bdb(debugger: Debugger, console: ConsoleDep, uid: Uid) -> StreamingResponse:
-    """Create a support bundle of one database, without the shards, events, alarms and shard logs of other databases.
+    """Create a support bundle of one database, without the shards, events, alarms, and shard logs of other databases.
 
     The cluster and its nodes are included. The logs of agents and proxies can contain lines about other databases. Required role:
     `admin` or `cluster_member`.

@@ -37,15 +37,15 @@ README = """Support bundle of Shardboard {version}: {what}, created {made}.
 
 version.json, cluster.json, policy.json    versions and settings
 alarms.json, events.ndjson, actions.json   active alarms, events (newest first), actions
-nodes.json, checks.json                    nodes with their state, and host settings that affect latency or the safety of data
+nodes.json, checks.json                    nodes with their state, and host settings that affect latency or data safety
 databases.json, shards.json, proxies.json  in the format of the REST API for users who cannot see passwords
 metrics/                                   the last hour; times are epoch seconds, gaps are empty
-logs/                                      ends of the logs of the console and of each node's agent, proxy and shards; those of
-                                           console and agent start with their process
+logs/                                      most recent log lines of the console and of the agent, proxy, and shards of each node;
+                                           the logs of the console and the agents start with their process
 missing.txt                                what could not be collected, with the reason
 
-Passwords, keys, tokens, logins in URLs and the addresses of webhooks are removed or replaced by ***. Keys and values of
-databases are not included. Names of databases, users and machines, addresses and mail addresses are included. The bundle of one
+Passwords, keys, tokens, credentials in URLs, and the addresses of webhooks are removed or replaced with ***. Keys and values of
+databases are not included. Names of databases, users, and machines, addresses, and email addresses are included. The bundle of one
 database also contains settings of the cluster, all nodes, and lines about other databases in the logs of its nodes. Check the
 contents before you share the bundle.
 """

@@ -63,14 +63,14 @@ REPLIES: dict[str, tuple[str, Any]] = {
         {},
     ),
     "/cluster/services_configuration": (
-        "Return which services run in the console and which do not exist.",
+        "Return the services that run in the console, and those that do not exist.",
         {
             name: {"operating_mode": "enabled" if name in _RUNNING else "disabled"}
             for name in (*_RUNNING, *_NOT_RUNNING)
         },
     ),
     "/metrics_config": (
-        "Return the metrics settings, which cannot be changed. `/v1/history/retention` has the retention of metrics.",
+        "Return the metrics settings, which cannot be changed. `/v1/history/retention` returns the retention of metrics.",
         {
             "expose_db_tags": False,
             "key_distribution_enabled": False,

@@ -23,9 +23,9 @@ router = ApiRouter(prefix="/v1", tags=["backups"])
     responses=error_responses(404),
 )
 async def get_backup_analysis(_editor: BackupEditor, session: ReadSession, uid: Uid) -> JSONResponse:
-    """Return the bytes of a backup by type, prefix of the key and time to live, and the largest keys.
+    """Return the size of the keys of a backup by type, key prefix, and time to live, and its largest keys.
 
-    It contains keys, so it requires an editor role: `admin`, `cluster_member` or `db_member`.
+    It contains keys, so it requires an editor role: `admin`, `cluster_member`, or `db_member`.
     """
     await service.get_backup(session, uid)
     stored = await backups.manifest(session, uid) or {}
@@ -41,7 +41,7 @@ async def get_backup_analysis(_editor: BackupEditor, session: ReadSession, uid: 
 async def get_backup_growth(_editor: BackupEditor, session: ReadSession, uid: Uid) -> JSONResponse:
     """Compare a backup with the previous successful one of the same database: keys and bytes, by type and prefix of the key.
 
-    It contains prefixes of keys. Required role: `admin`, `cluster_member` or `db_member`.
+    It contains prefixes of keys. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     backup = await service.get_backup(session, uid)
     # Backups that were found in a location belong to no database, and thus have no previous one.

@@ -55,7 +55,7 @@ async def delete_backup(
 ) -> JSONResponse:
     """Delete a backup and its files. The status is `deleting` until the files are deleted.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     row = await service.get_backup(session, uid)
     rendered = (await render_backups(session, [row]))[0]
@@ -74,7 +74,7 @@ async def back_up_bdb(
 ) -> JSONResponse:
     """Back up a database to a location. The database keeps serving clients.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     bdb = await queue.load_idle_bdb(session, uid)
     location = await locations.default_for(session, bdb, body.location_uid if body is not None else None)
@@ -91,7 +91,7 @@ async def back_up_bdb(
 async def resume_backup(editor: BackupEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Continue a failed backup: its complete files are kept, and the other shards are backed up.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     bdb = await queue.load_idle_bdb(session, (await service.get_backup(session, uid)).bdb_uid)
     row = await backup_retries.resume(session, bdb, await service.get_backup(session, uid), editor.username)

@@ -35,7 +35,7 @@ async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: U
     """Return a file of a backup as it is stored. `manifest.json` lists the files.
 
     Size and checksum are compared with the manifest. If they differ, the connection is closed before the last part.
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     async with console.store.read() as session:
         download = await service.load(session, uid)
@@ -64,7 +64,7 @@ async def download_backup_file(editor: BackupEditor, console: ConsoleDep, uid: U
 async def download_backup(editor: BackupEditor, console: ConsoleDep, uid: Uid) -> Response:
     """Return all files of a backup and its manifest as a tar archive.
 
-    The files are checked like single ones. Required role: `admin`, `cluster_member` or `db_member`.
+    The files are verified as in downloads of single files. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     async with console.store.read() as session:
         download = await service.load(session, uid)

@@ -30,7 +30,7 @@ router = ApiRouter(prefix="/v1/bdbs", tags=["backups"])
 async def export_bdb(editor: BdbEditor, session: WriteSession, uid: Uid, body: ExportRequest) -> JSONResponse:
     """Export a database to a location that is not stored, one file for each shard, compressed with gzip.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     location = locations.of_export(body.export_location)
     locations.require_own_credentials(location, editor)
@@ -61,7 +61,7 @@ async def import_bdb(
 
     The files are inspected before keys are deleted, unless `inspection_uid` is an inspection of the same files. Returns 406 with
     the code of the reason, such as `import_with_losses` or `file-larger-than-mem-limit`, if the inspection does not allow the
-    import. Required role: `admin`, `cluster_member` or `db_member`.
+    import. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     body = body or ImportRequest(inspection_uid=None)
     bdb = await queue.load_idle_bdb(session, uid)
@@ -82,7 +82,7 @@ async def inspect_files(
 ) -> JSONResponse:
     """Inspect RDB files before an import: contents, keys that cannot be imported, and memory. The database is not changed.
 
-    `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member` or `db_member`.
+    `GET /v1/restores/{uid}/report` returns the result. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     await clusters.load_for_update(session)
     bdb = await get_bdb_or_404(session, uid)
@@ -101,7 +101,7 @@ async def _reset(session: WriteSession, uid: int, kind: str) -> dict[str, Any]:
 async def reset_backup_status(_editor: BdbEditor, session: WriteSession, uid: Uid) -> dict[str, Any]:
     """Clear `backup_status` and `backup_failure_reason` of a database.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return await _reset(session, uid, "backup")
 
@@ -110,7 +110,7 @@ async def reset_backup_status(_editor: BdbEditor, session: WriteSession, uid: Ui
 async def reset_export_status(_editor: BdbEditor, session: WriteSession, uid: Uid) -> dict[str, Any]:
     """Clear `export_status` and `export_failure_reason` of a database.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return await _reset(session, uid, "export")
 
@@ -119,6 +119,6 @@ async def reset_export_status(_editor: BdbEditor, session: WriteSession, uid: Ui
 async def reset_import_status(_editor: BdbEditor, session: WriteSession, uid: Uid) -> dict[str, Any]:
     """Clear `import_status` and `import_failure_reason` of a database.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return await _reset(session, uid, "import")

@@ -66,7 +66,7 @@ async def update_backup_location(
 
 @router.delete("/{uid}", responses=error_responses(404, 409))
 async def delete_backup_location(admin: Admin, session: WriteSession, uid: Uid) -> dict[str, Any]:
-    """Delete a backup location that contains no backups and that no database uses. Required role: `admin`."""
+    """Delete a backup location that contains no backups and is not used by any database. Required role: `admin`."""
     await service.delete(session, uid, admin)
     return {}
 
@@ -78,7 +78,7 @@ async def delete_backup_location(admin: Admin, session: WriteSession, uid: Uid) 
     responses=error_responses(404, 406, 503),
 )
 async def check_new_backup_location(_admin: Admin, console: ConsoleDep, body: schema.LocationTest) -> JSONResponse:
-    """Write, read, list and delete a small file in a location before it is stored. Required role: `admin`."""
+    """Write, read, list, and delete a small file in a location before it is stored. Required role: `admin`."""
     service.check(body.location)
     return JSONResponse(await console.locations.check(body.location, body.node_uid))
 
@@ -102,7 +102,7 @@ async def create_backup_key(_admin: Admin) -> JSONResponse:
     responses=error_responses(404, 406, 503),
 )
 async def check_backup_location(_admin: Admin, console: ConsoleDep, uid: Uid) -> JSONResponse:
-    """Write, read, list and delete a small file in a location. Required role: `admin`."""
+    """Write, read, list, and delete a small file in a location. Required role: `admin`."""
     async with console.store.read() as session:
         location = service.parse((await service.get_location(session, uid)).location)
     return JSONResponse(await console.locations.check(location))
@@ -115,9 +115,9 @@ async def check_backup_location(_admin: Admin, console: ConsoleDep, uid: Uid) ->
     responses=error_responses(404, 406, 503),
 )
 async def find_backups_in_location(admin: Admin, console: ConsoleDep, uid: Uid) -> JSONResponse:
-    """Add the backups in a location that the console does not know, such as those of another cluster, to the list of backups.
+    """Add backups in a location that are not in the list of backups, such as those of another cluster.
 
-    They can then be restored. They belong to no database, so the retention of databases does not delete them.
+    They can then be restored. They do not belong to a database, so retention rules do not delete them.
     Required role: `admin`.
     """
     async with console.store.read() as session:

@@ -41,7 +41,7 @@ CONTENT: dict[str, Any] = {
 async def list_uploads(_editor: BdbEditor, session: ReadSession, uid: Uid, query: UploadList) -> JSONResponse:
     """Return the files that were uploaded for imports into a database, oldest first.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     await get_bdb_or_404(session, uid)
     return query.reply([schema.render(row) for row in await uploads.list_for_bdb(session, uid)])
@@ -49,10 +49,9 @@ async def list_uploads(_editor: BdbEditor, session: ReadSession, uid: Uid, query
 
 @router.post("", summary="Create upload", response_model=schema.Upload, responses=error_responses(404, 406))
 async def create_upload(editor: BdbEditor, session: WriteSession, uid: Uid, body: schema.NewUpload) -> JSONResponse:
-    """Announce a file for an import. Send its content afterwards.
-
-    It is stored in a location that all nodes reach, and deleted after it was imported, or 24 hours after its last use.
-    Required role: `admin`, `cluster_member` or `db_member`.
+    """Create an upload for a file that will be imported. Then send its content. The file is stored in a location that
+    all nodes can access, and is deleted after the import, or 24 hours after its last use. Required role: `admin`,
+    `cluster_member`, or `db_member`.
     """
     bdb = await get_bdb_or_404(session, uid)
     return JSONResponse(
@@ -62,7 +61,7 @@ async def create_upload(editor: BdbEditor, session: WriteSession, uid: Uid, body
 
 @router.get("/{upload_uid}", summary="Get upload", response_model=schema.Upload, responses=error_responses(404))
 async def get_upload(_editor: BdbEditor, session: ReadSession, uid: Uid, upload_uid: UploadUid) -> JSONResponse:
-    """Return an uploaded file. Required role: `admin`, `cluster_member` or `db_member`."""
+    """Return an uploaded file. Required role: `admin`, `cluster_member`, or `db_member`."""
     return JSONResponse(schema.render(await service.get_upload(session, uid, upload_uid)))
 
 
@@ -76,10 +75,10 @@ async def get_upload(_editor: BdbEditor, session: ReadSession, uid: Uid, upload_
 async def send_upload_content(
     _editor: BdbEditor, console: ConsoleDep, request: Request, uid: Uid, upload_uid: UploadUid
 ) -> JSONResponse:
-    """Send the content of a file: an RDB file. It can be compressed with gzip or zstd, and encrypted in the age format.
+    """Send the content of an RDB file. It can be compressed with gzip or zstd, and encrypted in the age format.
 
     The file becomes usable when all bytes are stored. If the request is interrupted, send it again.
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     length = request.headers.get("content-length", "")
     async with console.store.begin() as session:
@@ -102,7 +101,7 @@ async def send_upload_content(
 
 @router.delete("/{upload_uid}", summary="Delete upload", responses=error_responses(404, 409))
 async def delete_upload(_editor: BdbEditor, session: WriteSession, uid: Uid, upload_uid: UploadUid) -> dict[str, Any]:
-    """Delete an uploaded file. Required role: `admin`, `cluster_member` or `db_member`."""
+    """Delete an uploaded file. Required role: `admin`, `cluster_member`, or `db_member`."""
     await service.delete(session, uid, upload_uid)
     return {}
 

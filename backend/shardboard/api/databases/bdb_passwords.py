@@ -31,9 +31,9 @@ class PasswordChangeReply(BaseModel):
 async def replace_passwords(
     editor: BdbEditor, session: WriteSession, uid: Uid, body: PasswordRequest, dry_run: DryRun
 ) -> JSONResponse:
-    """Replace all passwords of the database by one. Existing connections keep working until clients reconnect.
+    """Replace all passwords of the database with one. Existing connections keep working until clients reconnect.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return _reply(await service.replace(session, uid, body.password, editor, dry_run=dry_run))
 
@@ -44,8 +44,8 @@ async def add_password(
 ) -> JSONResponse:
     """Add a password. A database can have up to ten.
 
-    To change a password without an interruption, add the new password, update all applications and remove the old password.
-    Required role: `admin`, `cluster_member` or `db_member`.
+    To change a password without interruption, add the new password, update all applications, and remove the old password.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return _reply(await service.add(session, uid, body.password, editor, dry_run=dry_run))
 
@@ -56,7 +56,7 @@ async def remove_password(
 ) -> JSONResponse:
     """Remove a password. The last remaining password cannot be removed (406 `last_password`).
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return _reply(await service.remove(session, uid, body.password, editor, dry_run=dry_run))
 

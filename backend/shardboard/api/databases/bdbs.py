@@ -38,7 +38,7 @@ async def _allow_duplicate_name(
         str | None,
         Query(
             alias="allow_duplicate_name",
-            description="Accept a name that another database has (extension). `?allow_duplicate_name` alone means true.",
+            description="Accept a name that another database already has (extension). `?allow_duplicate_name` alone means true.",
             examples=["true"],
         ),
     ] = None,
@@ -68,10 +68,9 @@ async def create_bdb(
     dry_run: DryRun,
     allow_duplicate_name: AllowDuplicateName,
 ) -> JSONResponse:
-    """Create a database. The reply has the `status` `pending` and the `action_uid` to poll.
-
-    The reply to a dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
-    `cluster_member` or `db_member`, not limited to some databases.
+    """Create a database. The response contains the `status` `pending` and the `action_uid` to poll. The response to a
+    dry run contains the planned placement of the shards in `shards_blueprint`. Required role: `admin`,
+    `cluster_member`, or `db_member`, not limited to some databases.
     """
     bdb, rows = await service.create(
         session, body.writable_fields(), principal, dry_run=dry_run, allow_duplicate_name=allow_duplicate_name
@@ -102,8 +101,9 @@ async def update_bdb(
 ) -> JSONResponse:
     """Change a database. The request can contain the changed fields only, or the complete object.
 
-    Unchanged fields are ignored. If nothing differs, no action starts. The reply to a dry run that changes `shards_count`
-    contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member` or `db_member`.
+    Unchanged fields are ignored. If nothing differs, no action starts. The response to a dry run that changes
+    `shards_count` contains the estimated cost in `reshard_preview`. Required role: `admin`, `cluster_member`, or
+    `db_member`.
     """
     bdb, plan = await service.update(
         session, uid, body.writable_fields(), principal, dry_run=dry_run, allow_duplicate_name=allow_duplicate_name
@@ -118,7 +118,7 @@ async def update_bdb(
 async def delete_bdb(principal: BdbEditor, session: WriteSession, uid: Uid) -> JSONResponse:
     """Delete a database with all its data.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return JSONResponse(await render_bdb(session, await service.delete(session, uid, principal), principal))
 
@@ -140,7 +140,7 @@ async def act_on_bdb(
     """Run an action on a database: `flush` deletes all keys; `reset_admin_pass` replaces the internal password of the shards.
 
     The shards stay available while their password is replaced. The body can be empty. Required role: `admin`,
-    `cluster_member` or `db_member`.
+    `cluster_member`, or `db_member`.
     """
     handlers = {"flush": service.flush, "reset_admin_pass": bdb_passwords.reset_admin_password}
     if action not in handlers:

@@ -34,7 +34,7 @@ class SlowEntry(BaseModel):
 
 class SlowLog(BaseModel):
     shard_uid: str
-    threshold_us: int = Field(description="Commands that take longer are recorded. Negative: none.")
+    threshold_us: int = Field(description="Commands that take longer are recorded. Negative: disabled.")
     entries: list[SlowEntry] = Field(description="Newest first.")
 
 
@@ -76,7 +76,7 @@ async def get_slow_log(
 ) -> JSONResponse:
     """Return the slow log of a shard. It contains keys and data of clients, so it requires an editor role.
 
-    Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member` or `db_member`.
+    Returns 409 if the shard does not respond. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     reply = await console.shard_query_cache.query(uid, "SLOWLOG", "GET", str(limit))
     threshold = await console.shard_query_cache.query(uid, "CONFIG", "GET", "slowlog-log-slower-than")

@@ -53,10 +53,10 @@ async def revamp_bdb(
     dry_run: DryRun,
     pause_persistence: Annotated[str | None, Query(description="Accepted without effect.")] = None,
 ) -> JSONResponse:
-    """Change the shape of a database, and distribute the slots evenly.
+    """Change the layout of a database, and distribute the slots evenly.
 
-    A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role: `admin`,
-    `cluster_member` or `db_member`.
+    A dry run returns the blueprint: the nodes and slots of each replication pair after the change. Required role:
+    `admin`, `cluster_member`, or `db_member`.
     """
     changes = body.model_dump(exclude_unset=True, exclude={"avoid_nodes"})
     bdb, blueprint = await service.revamp(session, uid, changes, body.avoid_nodes, editor, dry_run=dry_run)
@@ -66,5 +66,5 @@ async def revamp_bdb(
 
 
 def _reply(action_uid: str | None, name: str) -> dict[str, Any]:
-    message = f"Database {name} is being changed." if action_uid else f"Database {name} has this shape already."
+    message = f"Database {name} is being changed." if action_uid else f"Database {name} already has this layout."
     return RevampReply(action_uid=action_uid, description=message).model_dump()

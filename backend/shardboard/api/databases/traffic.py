@@ -22,14 +22,14 @@ class TrafficReply(BaseModel):
 async def stop_traffic(editor: BdbEditor, session: WriteSession, uid: Uid) -> TrafficReply:
     """Close the endpoints of a database and disconnect all clients until traffic is resumed.
 
-    Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member` or `db_member`.
+    Shards and data are kept, and failovers still happen. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     return _reply(await service.schedule(session, uid, editor, stop=True), "The traffic is already stopped.")
 
 
 @router.post("/bdbs/{uid}/actions/resume_traffic", responses=error_responses(404, 409))
 async def resume_traffic(editor: BdbEditor, session: WriteSession, uid: Uid) -> TrafficReply:
-    """Open the endpoints of a database again. Required role: `admin`, `cluster_member` or `db_member`."""
+    """Open the endpoints of a database again. Required role: `admin`, `cluster_member`, or `db_member`."""
     return _reply(await service.schedule(session, uid, editor, stop=False), "The traffic is not stopped.")
 
 

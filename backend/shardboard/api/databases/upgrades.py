@@ -29,7 +29,7 @@ class UpgradeRequest(BaseModel):
         max_length=40,
         description="Engine version that must run after the upgrade. Default: the version installed on the nodes.",
     )
-    force_restart: bool = Field(default=False, description="Also replace shards that run this version already.")
+    force_restart: bool = Field(default=False, description="Also replace shards that already run this version.")
     parallel_shards_upgrade: int | Literal["all"] = Field(
         default="all",
         description="Maximum number of shards to upgrade at the same time; `all`: as many as the policy allows.",
@@ -78,8 +78,9 @@ async def upgrade_bdb(
 ) -> JSONResponse:
     """Upgrade the shards of a database to the engine version that is installed on their nodes. Replicas are upgraded first.
 
-    Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The reply is the database;
-    `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member` or `db_member`.
+    Clients of the cluster protocol get redirections; clients of the endpoint are not affected. The response is the
+    database; `action_uid` is empty if no shard needs an upgrade. Required role: `admin`, `cluster_member`, or
+    `db_member`.
     """
     request = body or UpgradeRequest()
     max_parallel = 0 if request.parallel_shards_upgrade == "all" else max(1, request.parallel_shards_upgrade)
@@ -95,9 +96,10 @@ async def upgrade_bdb(
 
 @router.post("/nodes/{uid}/upgrade", responses=error_responses(404), tags=["nodes"])
 async def upgrade_node(editor: Editor, session: WriteSession, uid: Uid, dry_run: DryRun) -> NodeUpgrades:
-    """Upgrade all databases that have a shard on the node (extension). Databases that cannot be upgraded now have a reason.
+    """Upgrade all databases that have a shard on the node (extension). For databases that cannot be upgraded now, the
+    response contains the reason.
 
-    Required role: `admin`, `cluster_member` or `db_member`, not limited to some databases.
+    Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases.
     """
     forecasts = (
         await service.preview_for_node(session, uid)

@@ -58,7 +58,7 @@ async def get_availability(
 
 @router.get("/v1/local/bdbs/{uid}/endpoint/availability", responses=error_responses(404))
 async def get_endpoint_availability(_viewer: BdbViewer, session: ReadSession, uid: Uid) -> dict[str, Any]:
-    """Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The reply covers all nodes."""
+    """Return 200 if a proxy serves the endpoint of the database, and 503 otherwise. The response covers all nodes."""
     bdb = await get_bdb_or_404(session, uid)
     if "port_unbound" in _faults(bdb, [], await nodes.list_all(session)):
         raise Unavailable("bdb_endpoint_unavailable", availability.MESSAGES["port_unbound"])
@@ -69,7 +69,7 @@ async def get_endpoint_availability(_viewer: BdbViewer, session: ReadSession, ui
 async def get_master_healthcheck(
     session: ReadSession, login_or_error: LoginOrError, console: ConsoleDep
 ) -> dict[Literal["status"], Literal["active", "inactive"]]:
-    """Return `active` if this console leads or knows that another one does. Return 503 if the store is unavailable.
+    """Return `active` if this console or another one is known to be the leader. Return 503 if the store is unavailable.
 
     Requires authentication unless the policy `master_healthcheck_api_auth` is false.
     """

@@ -37,7 +37,7 @@ class DrillRequest(BaseModel):
 
 
 class ZoneDrillRequest(BaseModel):
-    """Fault to inject on all nodes of a zone at once."""
+    """Fault to inject on all nodes of a zone at the same time."""
 
     model_config = ConfigDict(strict=True)
 
@@ -83,7 +83,8 @@ async def start_drill(admin: Admin, session: WriteSession, uid: Uid, body: Drill
 async def start_zone_drill(
     admin: Admin, session: WriteSession, rack_id: RackId, body: ZoneDrillRequest
 ) -> QueuedZoneDrill:
-    """Start a failure drill on all nodes of a zone at once (extension). Incident reports of the nodes show the loss of the zone.
+    """Start a failure drill on all nodes of a zone at the same time (extension). Incident reports of the nodes show the
+    loss of the zone.
 
     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
     """

@@ -42,7 +42,7 @@ class FailoverReply(BaseModel):
 async def fail_over_shards(editor: AnyEditor, session: WriteSession, body: MultiFailoverRequest) -> FailoverReply:
     """Switch several primaries of one database over to their replicas.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     uids = parse_shard_uids(body.shard_uids)
     await require_access_to_each(session, editor, database_of_shard, uids)
@@ -57,7 +57,7 @@ async def fail_over_shard(
 ) -> FailoverReply:
     """Switch a primary over to its replica.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     failover_request = body or FailoverRequest()
     return _reply(

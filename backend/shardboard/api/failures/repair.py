@@ -32,8 +32,8 @@ class RepairReply(BaseModel):
     "/bdbs/{uid}/actions/repair", summary="Repair database", responses=error_responses(400, 403, 404, 406, 409)
 )
 async def repair_database(admin: Admin, session: WriteSession, uid: Uid, body: RepairRequest) -> RepairReply:
-    """Take over the shards and slots that serve the database, and start its missing shards. Shards of which no copy exists are
-    started without data, which requires `confirm`.
+    """Update the store with the shards and slots that serve the database, and start its missing shards. Shards of which
+    no copy exists are started without data, which requires `confirm`.
 
     Required role: `admin`.
     """

@@ -101,7 +101,7 @@ async def list_timeline(
     bdb_uid: UidFilter = None,
     node_uid: UidFilter = None,
 ) -> JSONResponse:
-    """Return events in the interval, and events that started earlier but reach into it, oldest first.
+    """Return events in the interval, and events that started earlier but overlap it, oldest first.
 
     If there are too many, the newest ones are returned. Required role: any role except `none` and `db_viewer`.
     """

@@ -12,6 +12,16 @@ from shardboard.api.http.idempotency import store_reply
 
 _BODY = {"body", "_body"}
 """Names of the parameter of a handler that contains the request body."""
+_TERMS = {
+    "bdb": "database",
+    "bdbs": "databases",
+    "ca": "CA",
+    "crdb": "CRDB",
+    "crdbs": "CRDBs",
+    "ocsp": "OCSP",
+    "ram": "RAM",
+}
+"""Words of handler names that summaries spell differently."""
 
 
 class ApiRoute(APIRoute):
@@ -25,6 +35,7 @@ class ApiRoute(APIRoute):
         dependencies: Sequence[params.Depends] | None = None,
         **options: Any,
     ) -> None:
+        options["summary"] = options.get("summary") or summary_of(options.get("name") or endpoint.__name__)
         checks = [Depends(check_body)] if _BODY & inspect.signature(endpoint).parameters.keys() else []
         super().__init__(path, endpoint, dependencies=[*checks, *(dependencies or ())], **options)
 
@@ -38,6 +49,12 @@ class ApiRoute(APIRoute):
             return reply
 
         return handle_and_complete
+
+
+def summary_of(name: str) -> str:
+    """Return the summary of a handler in sentence case: "List database alerts" for `list_bdb_alerts`."""
+    text = " ".join(_TERMS.get(word, word) for word in name.replace("_", " ").split())
+    return text[:1].upper() + text[1:]
 
 
 class ApiRouter(APIRouter):

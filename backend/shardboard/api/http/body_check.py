@@ -28,7 +28,8 @@ async def check_body(
         str | None,
         Query(
             alias=STRICT,
-            description="Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the reply. "
+            description="Reject the request if its body has unknown fields, instead of reporting them in `warnings` "
+            "of the response. "
             "`?strict` alone means true.",
             examples=["true"],
         ),

@@ -110,7 +110,7 @@ async def _authenticate_request(request: Request, console: Console) -> Login:
         # Another site can make a browser send the cookie, but not this header.
         raise Forbidden(
             "missing_header",
-            "Requests that change something with the session cookie need the header X-Requested-With: shardboard.",
+            "Requests that change data with the session cookie require the header X-Requested-With: shardboard.",
         )
     return await _by_session(console.store, cookie)
 

@@ -40,7 +40,7 @@ Key = Annotated[
         max_length=255,
         pattern="^[ -~]+$",
         description="Key of the request, for example a UUID. A repeated request with the same key is not executed again within "
-        "24 hours: it gets the first reply, with the header `Idempotency-Replayed: true`.",
+        "24 hours: it gets the first response, with the header `Idempotency-Replayed: true`.",
     ),
 ]
 

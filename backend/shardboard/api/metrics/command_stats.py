@@ -15,9 +15,9 @@ router = ApiRouter(prefix="/v1", tags=["endpoints"])
 
 @router.get("/bdbs/{uid}/endpoint/commands", response_model=schema.EndpointCommands, responses=error_responses(404))
 async def list_endpoint_commands(_viewer: BdbViewer, console: ConsoleDep, uid: Uid) -> JSONResponse:
-    """Return the 30 most used commands of the last minute: rates, errors and latency, summed over all proxies of the database.
+    """Return the 30 most used commands of the last minute: rates, errors, and latency, summed over all proxies of the database.
 
-    The request polls the proxies, at most once a second. A command inside MULTI is counted when it is queued.
+    The request polls the proxies, at most once per second. A command inside MULTI is counted when it is queued.
     """
     counts = await console.command_count_cache.get(uid)
     if counts is None:

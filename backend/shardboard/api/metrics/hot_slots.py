@@ -26,10 +26,10 @@ async def list_hot_slots(
     by: Annotated[Metric, Query(description="Metric to rank the slots by.")] = "cpu_usec",
     limit: Annotated[int, Query(ge=1, le=hot_slots.MAX_SLOTS, description="Maximum number of slots.")] = 20,
 ) -> JSONResponse:
-    """Return the hash slots of a database with the highest CPU time, network traffic or number of keys.
+    """Return the hash slots of a database with the highest CPU time, network traffic, or number of keys.
 
-    The request polls the primaries, at most once a second. Rates cover the time since the previous request; the first request has
-    totals only.
+    The request polls the primaries, at most once per second. Rates cover the time since the previous request; the
+    response to the first request contains totals only.
     """
     snapshot = await console.hot_slot_cache.get(uid, by)
     if snapshot is None:

@@ -42,7 +42,7 @@ class StatsQuery:
     def __init__(
         self,
         interval: Annotated[
-            str | None, Query(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week. Default: all.")
+            str | None, Query(description="1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week. Default: all.")
         ] = None,
         stime: TimeParameter = None,
         etime: TimeParameter = None,

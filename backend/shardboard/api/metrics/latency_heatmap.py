@@ -52,7 +52,7 @@ async def get_latency_history(
         str,
         Query(
             pattern=r"^(20|10|5)?$",
-            description="Rows per power of ten: 20, 10 or 5. Default: the highest that results in at most 60 rows.",
+            description="Rows per power of ten: 20, 10, or 5. Default: the highest that results in at most 60 rows.",
         ),
     ] = "",
 ) -> schema.LatencyHistory:

@@ -53,7 +53,7 @@ async def get_history(
     uids: Annotated[str, Query(description="Comma-separated uids. Default: all objects.")] = "",
     max_points: Annotated[int, Query(ge=1, le=MAX_POINTS)] = 1_000,
 ) -> StreamingResponse:
-    """Return metrics from `from` to `to`, in the finest stored resolution that fits into `max_points`."""
+    """Return metrics from `from` to `to`, in the finest stored resolution that does not exceed `max_points`."""
     kind, _, bdb_uid = topic.partition(":")
     names = _names(metrics, kind)
     selected = _uids(uids)

@@ -21,7 +21,7 @@ router = ApiRouter(tags=["statistics"])
 async def get_metrics(session: ReadSession, console: ConsoleDep, login_or_error: LoginOrError) -> PlainTextResponse:
     """Return the metrics of the newest second in the Prometheus text format.
 
-    If the policy `metrics_auth` is on, requires any role except `none` that is not limited to some databases.
+    If the policy `metrics_auth` is on, requires a role other than `none` that is not limited to specific databases.
     """
     if (await cluster.load(session)).rules.metrics_auth:
         login = await current_login(login_or_error)

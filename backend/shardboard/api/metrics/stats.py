@@ -66,7 +66,7 @@ async def get_cluster_stats(_viewer: AnyViewer, session: ReadSession, query: Sta
 async def get_last_cluster_stats(
     _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: StatsQueryDep
 ) -> JSONResponse:
-    """Return the statistics of the cluster of the newest second."""
+    """Return the statistics of the cluster for the newest second."""
     t, frame = newest_frame(console, "cluster")
     node_frame_now = console.live.frame("nodes", t)
     values = [*frame_values(frame, 0)] if frame is not None else []
@@ -148,8 +148,8 @@ def _add_routes(kind: StatsKind) -> None:
         return await object_reply(await wanted.read(session, topic, [uid]), uid, kind.render_uid(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
-    of_all = f"Return the statistics of all {plural_name}s of the newest second, by uid."
-    of_it = f"Return the statistics of a {plural_name} of the newest second, by its uid."
+    of_all = f"Return the statistics of all {plural_name}s for the newest second, by uid."
+    of_it = f"Return the statistics of a {plural_name} for the newest second, by its uid."
     of_every, of_the = f"Return the statistics of all {plural_name}s.", f"Return the statistics of a {plural_name}."
     for path, operation, call, description, model in (
         (first, f"list_{name}_stats", every, of_every, list[kind.model]),  # type: ignore[name-defined]
@@ -169,7 +169,7 @@ for _kind in KINDS:
 
 @router.get("/endpoints/stats", response_model=list[schema.ObjectStats], responses=error_responses())
 async def list_endpoint_stats(viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> StreamingResponse:
-    """Return the statistics of all endpoints. An endpoint is what the proxy of one node serves of one database."""
+    """Return the statistics of all endpoints. Here, an endpoint is one database on the proxy of one node."""
     series = await query.read(session, "endpoints")
     return stream_objects(
         series, await _endpoints(session, (frame for _, frames in series for frame in frames), viewer), query
@@ -180,7 +180,7 @@ async def list_endpoint_stats(viewer: AnyViewer, session: ReadSession, query: St
 async def list_last_endpoint_stats(
     viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: StatsQueryDep
 ) -> JSONResponse:
-    """Return the statistics of all endpoints of the newest second, by uid."""
+    """Return the statistics of all endpoints for the newest second, by uid."""
     _, frame = newest_frame(console, "endpoints")
     return last_second_reply(
         console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), query
@@ -191,7 +191,7 @@ async def list_last_endpoint_stats(
 async def get_last_endpoint_stats(
     viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: EndpointUid, query: StatsQueryDep
 ) -> JSONResponse:
-    """Return the statistics of an endpoint of the newest second, by its uid."""
+    """Return the statistics of an endpoint for the newest second, by its uid."""
     return last_second_reply(console, "endpoints", [await _find_endpoint(session, uid, viewer)], query)
 
 

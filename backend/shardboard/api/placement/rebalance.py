@@ -22,7 +22,9 @@ router = ApiRouter(prefix="/v1", tags=["databases"])
 
 OnlyFailovers = Annotated[
     str | None,
-    Query(description="Only change roles, move no shards. `?only_failovers` alone means true.", examples=["true"]),
+    Query(
+        description="Only change roles, and do not move shards. `?only_failovers` alone means true.", examples=["true"]
+    ),
 ]
 MaxOperations = Annotated[
     int | None, Query(ge=0, le=100_000, description="Maximum number of failovers and moves. Failovers come first.")
@@ -30,7 +32,7 @@ MaxOperations = Annotated[
 
 
 class RebalanceReply(BaseModel):
-    action_uid: str | None = Field(description="Uid of the action; null if the placement is correct already.")
+    action_uid: str | None = Field(description="Uid of the action; null if the placement is already correct.")
     description: str
 
 
@@ -46,7 +48,7 @@ async def rebalance_bdb(
 ) -> RebalanceReply | list[BlueprintPair]:
     """Move shards so that they match the placement policy, with as few copies as possible.
 
-    A dry run returns the resulting placement of each replication pair. Required role: `admin`, `cluster_member` or `db_member`.
+    A dry run returns the resulting placement of each replication pair. Required role: `admin`, `cluster_member`, or `db_member`.
     """
     handovers = is_flag_set(only_failovers, "only_failovers")
     if dry_run:
@@ -78,7 +80,7 @@ async def list_bdb_address_changes(
 async def return_primaries(editor: BdbEditor, session: WriteSession, uid: Uid) -> RebalanceReply:
     """Return primaries to the nodes that they had before an outage (`lost_lead` of a shard). Only roles change; no data moves.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     action = await switch_back.schedule(session, uid, editor)
     return RebalanceReply(action_uid=action.uid, description=action.description)

@@ -57,7 +57,7 @@ class MigrationReply(BaseModel):
 async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMigrationRequest) -> MigrationReply:
     """Move several shards to a node.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     uids = parse_shard_uids(body.shard_uids)
     await require_access_to_each(session, editor, database_of_shard, uids)
@@ -77,7 +77,7 @@ async def migrate_shards(editor: AnyEditor, session: WriteSession, body: MultiMi
 async def migrate_shard(editor: ShardEditor, session: WriteSession, uid: Uid, body: MigrationRequest) -> MigrationReply:
     """Move a shard to a node. The shard is copied; a copy of a primary is promoted; then the old shard is removed.
 
-    Required role: `admin`, `cluster_member` or `db_member`.
+    Required role: `admin`, `cluster_member`, or `db_member`.
     """
     action, address_changes = await service.schedule(
         session,

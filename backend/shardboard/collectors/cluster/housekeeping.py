@@ -66,7 +66,7 @@ class Housekeeping:
                 deleted.append(await self._delete_audit(session, now - timedelta(days=policy.audit_keep_days)))
         if any(deleted):
             log.info(
-                "housekeeping: deleted %s old events, outages, actions, restores, audit log lines and stored replies",
+                "housekeeping: deleted %s old events, outages, actions, restores, audit records, and stored responses",
                 sum(deleted),
             )
         return max(deleted) >= BATCH_ROWS

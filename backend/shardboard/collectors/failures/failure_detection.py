@@ -64,7 +64,7 @@ class NodeWatch:
         def on_end(task: asyncio.Task[None]) -> None:
             if not task.cancelled() and (error := task.exception()):
                 # Most likely the store is unavailable; if the node stays silent, the next inquiry starts immediately.
-                log.warning("watch: the inquiry about silent node %s failed: %s", node.uid, error)
+                log.warning("failure detection: querying the witnesses of node %s failed: %s", node.uid, error)
 
         self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(on_end)
 
@@ -121,7 +121,9 @@ class NodeWatch:
                 witnesses = sorted(node.uid for node in other_refs)
                 silence = self._pulses.seconds_since_pulse(suspect.uid)
                 detected = None if silence is None else round(1000 * min(silence, clock() - last_alive))
-                log.warning("watch: node %s is down: none of its %s shards responds", suspect.uid, len(targets))
+                log.warning(
+                    "failure detection: node %s is down: none of its %s shards responds", suspect.uid, len(targets)
+                )
                 async with self._store.begin() as session:
                     await observations.record_node_down(session, suspect.uid, witnesses, detected)
                 return

@@ -151,7 +151,7 @@ class ResyncCollector:
         except AgentError:
             outcome = "lost"
         except Exception:
-            log.exception("resyncs: following the resync of shard %s failed", replica.uid)
+            log.exception("resyncs: tracking the resync of shard %s failed", replica.uid)
             outcome = "lost"
         if not span.event_uid and outcome == "in_sync" and (recent_start := _recent_start(replica)) is not None:
             span.started = recent_start  # a complete copy that finished before the first poll

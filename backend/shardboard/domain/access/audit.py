@@ -86,7 +86,7 @@ def truncate(name: str, text: str) -> str:
 
 def line_range_text(first: int, last: int) -> str:
     """Return the words that name a range of lines at the start of a sentence."""
-    return f"Line {first}" if first == last else f"Lines {first} to {last}"
+    return f"Record {first}" if first == last else f"Records {first} to {last}"
 
 
 @dataclass
@@ -103,26 +103,26 @@ class ChainVerification:
     def __post_init__(self) -> None:
         self._next, self._link = self.ends.first, self.ends.before
         if self.ends.first == 1 and self.ends.before:
-            self._record("The stored positions of the first and last line were removed and created again.")
+            self._record("The stored positions of the first and last record were removed and created again.")
         if self.key is None:
             self._record("The key of the audit log was removed from the store.")
         elif not hmac.compare_digest(self.sealed, seal(self.key, self.ends)):
-            self._record("The stored positions of the first and last line were changed.")
+            self._record("The stored positions of the first and last record were changed.")
 
     def verify_line(self, line: Line, stored: str) -> None:
         """Verify the next line by uid against the link that is stored with it."""
         if line.uid < self.ends.first:
-            self._record(f"Line {line.uid} is from before the start of the audit log.")
+            self._record(f"Record {line.uid} is from before the start of the audit log.")
             return
         if line.uid > self.ends.last:
-            self._record(f"Line {line.uid} is from after the end of the audit log.")
+            self._record(f"Record {line.uid} is from after the end of the audit log.")
             return
         gap = line.uid > self._next
         if gap:
             self._record(_missing(self._next, line.uid - 1))
         self.lines += 1
         if self.key and not gap and not hmac.compare_digest(stored, link(self.key, self._link, line)):
-            self._record(f"Line {line.uid} was changed.")
+            self._record(f"Record {line.uid} was changed.")
         # The stored link is used for the next line, so that one changed line is reported as one fault.
         self._next, self._link = line.uid + 1, stored
 
@@ -131,7 +131,7 @@ class ChainVerification:
         if self._next <= self.ends.last:
             self._record(_missing(self._next, self.ends.last))
         elif self._link != self.ends.link and not self.faults:
-            self._record(f"Line {self.ends.last} was changed.")
+            self._record(f"Record {self.ends.last} was changed.")
 
     def _record(self, fault: str) -> None:
         if len(self.faults) < MAX_FAULTS:

@@ -104,7 +104,7 @@ def identity(provider: Provider, claims: Mapping[str, Any]) -> SsoIdentity:
     if not isinstance(username, str) or not username:
         raise SignInRefused(
             "no_user_name",
-            f"The provider did not send a text in the claim {provider.username_claim}, which is configured for the username. It "
+            f"The provider did not send text in the claim {provider.username_claim}, which is configured for the username. It "
             f"sent the claims {_list_text(sorted(claims))}.",
         )
     subject = claims.get("sub")

@@ -255,7 +255,9 @@ def node_alarms(uid: int, *, ahead: float, stalls: int, max_stalls: int, storage
     """Return the alarms of a node: wrong clock, repeated stalls, nearly full disk (`storage_left` is the free share)."""
     alarms = []
     if ahead > CLOCK_SECONDS:
-        description = f"The clock of node {uid} was ahead of the console's clock. Charts leave out its samples until this is fixed."
+        description = (
+            f"The clock of node {uid} was ahead of the console's clock. Charts omit its samples until this is fixed."
+        )
         alarms.append(Alarm("alarm_clock", description, "WARNING", node_uid=uid, details={"seconds": round(ahead)}))
     if stalls >= max_stalls:
         description = f"Node {uid} was down {stalls} times within 10 minutes and resumed each time without a restart."

@@ -60,9 +60,9 @@ OPTIONS: dict[str, Option] = {
     "multi_key_get": Option("integer", None, 0, 10_000),
     "select_db": Option("integer", None, 0, 10_000),
     "distinct_client_seed": Option(
-        "flag", False, description="Otherwise all clients use the same keys in the same order."
+        "flag", False, description="If false, all clients use the same keys in the same order."
     ),
-    "randomize": Option("flag", False, description="Otherwise all runs use the same keys in the same order."),
+    "randomize": Option("flag", False, description="If false, all runs use the same keys in the same order."),
     "command": Option(
         "commands", None, description="Commands that replace SET and GET; __key__ and __data__ are placeholders."
     ),

@@ -66,7 +66,7 @@ def build(files: Sequence[InspectedFile], target: ImportTarget, *, may_exceed_me
     if too_large := memory_problem(needed, target, "The files need about", may_exceed_memory=may_exceed_memory):
         problems.append(Finding(TOO_LARGE, too_large))
     elif target.memory_limit and needed > target.memory_limit:
-        losses.append(Finding("evicted_keys", "The keys do not fit into the memory limit, so some are evicted."))
+        losses.append(Finding("evicted_keys", "The keys exceed the memory limit, so some are evicted."))
     forecast = Forecast.IMPOSSIBLE if problems else Forecast.LOSSES if losses else Forecast.POSSIBLE
     return {
         "forecast": forecast,

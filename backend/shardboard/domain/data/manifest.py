@@ -236,7 +236,7 @@ def _list(content: Mapping[str, Any], name: str, most: int) -> list[Any]:
 def _text(content: Mapping[str, Any], name: str, most: int) -> str:
     text = content.get(name)
     if not isinstance(text, str) or len(text) > most:
-        raise InvalidManifest(f"The manifest is invalid: {name} must be a text of at most {most} characters.")
+        raise InvalidManifest(f"The manifest is invalid: {name} must be a string of at most {most} characters.")
     return text
 
 

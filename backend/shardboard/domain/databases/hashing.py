@@ -68,7 +68,7 @@ def judge(rules: Sequence[str], *, implicit_shard_key: bool = False) -> HashingV
         else:
             return HashingVerdict(
                 f"The engine cannot hash by rule {index} of shard_key_regex. It hashes the part of a key in braces, otherwise "
-                f'the complete key. Leave the field out, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
+                f'the complete key. Omit the field, or send "{TAG_RULE}", then "{WHOLE_KEY_RULE}".'
             )
     if has_tags and implicit_shard_key:
         return HashingVerdict(misprint=has_misprint)

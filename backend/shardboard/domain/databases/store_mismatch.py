@@ -200,7 +200,7 @@ def describe(rows: Sequence[StoredShard], mismatch: StoreMismatch) -> str:
     if unknown:
         found.append(f"The store did not contain {_shards(unknown)}.")
     if mismatch.slots_by_pair:
-        found.append("Its shards served other slots than the store contains.")
+        found.append("Its shards served different slots than the store contains.")
     return " ".join(found)
 
 

@@ -127,7 +127,7 @@ def _restore_pair(layout: Layout, present: list[Copy], mine: RememberedCopy, pla
     leaving = () if misplaced_copy is None else (misplaced_copy.uid,)
     if not layout.fits(mine.bdb, mine.pair, mine.node, leaving=leaving):
         reason = (
-            f"node {mine.node} does not have enough capacity for it, or is not in another zone than its other copy"
+            f"node {mine.node} does not have enough capacity for it, or is not in a different zone from its other copy"
             if layout.databases[mine.bdb].rack_aware
             else f"node {mine.node} does not have enough capacity for it"
         )

@@ -30,7 +30,7 @@ def parse(text: str) -> dict[str, Any]:
         raise ValueError("The scenario must be a mapping.")
     missing = [name for name in REQUIRED if name not in scenario]
     if missing:
-        raise ValueError(f"The scenario lacks the field {missing[0]}.")
+        raise ValueError(f"The scenario does not contain the field {missing[0]}.")
     return scenario
 
 

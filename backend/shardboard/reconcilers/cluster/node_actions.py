@@ -66,7 +66,7 @@ class RemoveNode(MoveShards):
             return Outcome(failed="Shards were placed on the node during its removal.")
         # Unreachable shards are not awaited: their agent will not be used again.
         if await forget_removed(self._store, self._agents, remaining):
-            return Outcome(unreachable="some shards could not be made to forget those of the node", retry_in=0.5)
+            return Outcome(unreachable="CLUSTER FORGET failed on some shards", retry_in=0.5)
         return outcome
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:

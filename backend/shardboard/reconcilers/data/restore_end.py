@@ -40,9 +40,9 @@ def close(session: AsyncSession, action: Action, context: RestoreContext, reason
     for transfer in context.transfers:
         abandon(transfer)
     if row.erased_at is not None:
-        reason = f"{reason} The keys of database {row.bdb_name} were deleted before, and it is incomplete now."
+        reason = f"{reason} The keys of database {row.bdb_name} had already been deleted, so it is incomplete."
     elif context.writes:
-        reason = f"{reason} Some keys were restored already."
+        reason = f"{reason} Some keys have already been restored."
     is_cancelled = bool(action.cancelled_by)
     row.status = RestoreStatus.CANCELLED if is_cancelled else RestoreStatus.FAILED
     row.detail, row.finished_at = reason, datetime.now(UTC)

@@ -37,7 +37,7 @@ from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
 
-TAKE_OVER, START = "Take over the shards and slots that serve", "Start shards without data"
+TAKE_OVER, START = "Update the store with the shards and slots that serve", "Start shards without data"
 
 
 class RepairDatabase:

@@ -274,7 +274,7 @@ def _message(database: DatabaseMembers, outcome: UnknownNodeResult) -> str:
     message = f"A node that does not belong to {database.name} was in its cluster: {node.address}, {node.engine_id[:8]}…{owned}. "
     if outcome.kept_reason:
         return f"{message}It was not removed: {outcome.kept_reason}."
-    message += "The shards were made to forget it. This is repeated if it returns."
+    message += "It was removed from all shards (CLUSTER FORGET), and will be removed again if it returns."
     if outcome.reclaimed:
         message += f" Slots {slots.slot_text(slots.render(outcome.reclaimed))} were reclaimed; their keys were lost."
     if database.encrypted:

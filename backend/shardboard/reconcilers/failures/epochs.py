@@ -198,15 +198,15 @@ def _message(database: EpochDatabase, increases: Sequence[EpochIncrease], takeov
             for promoted_uid, lost_uid in takeovers
         ),
         *(
-            f"the epoch of redis:{each.shard_uid} rose from {each.before} to {each.after}"
+            f"the epoch of redis:{each.shard_uid} increased from {each.before} to {each.after}"
             if each.shard_uid is not None
             else f"the newest epoch of the cluster is {each.after} (before: {each.before or 'unknown'})"
             for each in increases
         ),
     ]
     causes = (
-        "a person with the database's admin password or private keys"
+        "a client with the database's admin password or private keys"
         if database.encrypted
-        else "a person with the database's admin password, or with access to a shard's bus port, which is not encrypted"
+        else "a client with the database's admin password, or with access to a shard's bus port, which is not encrypted"
     )
     return f"Unexpected changes to {database.name}: {'; '.join(changes)}. The cause can be {causes}."

@@ -96,7 +96,7 @@ async def _record_no_capacity(
         session,
         "replica_ha_no_room",
         (
-            f"Replicas lost with node {node} cannot be rebuilt in another zone than their primaries: "
+            f"Replicas lost with node {node} cannot be rebuilt in a different zone from their primaries: "
             if rack_aware
             else f"No other node has the capacity to rebuild replicas lost with node {node}: "
         )

@@ -140,6 +140,6 @@ async def complete_or_undo(
                 new_shard,
                 "shard_move_unsettled",
                 f"Shard redis:{new_shard.uid} on node {new_shard.node_uid} stays as an additional copy of pair {new_shard.pair}:  "
-                "it is unknown whether it took over.",
+                "it is unknown whether it became the primary.",
                 severity="WARNING",
             )

@@ -272,7 +272,7 @@ class MoveShards:
         await move_rows.complete_or_undo(session, action, parameters.unsettled, parameters.committed)
         if action.status == ActionStatus.CANCELLED:
             await unlock_databases(session, action, "")
-            message = f"{action.description}: cancelled by {action.cancelled_by}. Completed moves were kept."
+            message = f"{action.description}: canceled by {action.cancelled_by}. Completed moves were kept."
             record_for_action(session, action, f"{EVENT_PREFIXES[action.current_name]}_cancelled", message)
         else:
             await unlock_databases(session, action, f"{action.description}: {reason}")

@@ -10,12 +10,12 @@ from shardboard.schemas.timestamps import iso
 
 
 class AuditLine(BaseModel):
-    uid: int = Field(description="Number of the line. Numbers have no gaps.")
+    uid: int = Field(description="Number of the record. Numbers have no gaps.")
     time: str
     time_ms: int = Field(description="Same as `time`, in milliseconds since the epoch.")
     username: str = Field(description="Username; for a rejected sign-in, the claimed username.")
     proof: str = Field(
-        description="Credential: password, session, token, service token, join token or shell; empty if there was none."
+        description="Credential: password, session, token, service token, join token, or shell; empty if there was none."
     )
     source: str = Field(description="Source address of the request.")
     method: str = Field(description="HTTP method; empty for commands on the console's machine.")
@@ -23,13 +23,13 @@ class AuditLine(BaseModel):
     outcome: audit.RequestOutcome
     code: str = Field(description="Error code; empty if the request succeeded.")
     detail: str = Field(description="Description of what happened.")
-    link: str = Field(description="Hash that links the line to the previous one.")
+    link: str = Field(description="Hash that links the record to the previous one.")
 
 
 class AuditCheck(BaseModel):
-    whole: bool = Field(description="Whether no line was changed, inserted or removed.")
+    whole: bool = Field(description="Whether the audit log is intact: no record was changed, inserted, or removed.")
     lines: int
-    first_uid: int | None = Field(description="Uid of the oldest stored line; null if there are no lines.")
+    first_uid: int | None = Field(description="Uid of the oldest stored record; null if there are no records.")
     last_uid: int | None
     faults: list[str] = Field(description="The first 20 problems.")
 

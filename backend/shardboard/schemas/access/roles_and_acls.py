@@ -17,7 +17,7 @@ class _Strict(BaseModel):
 class Rules(_Strict):
     acl: str = Field(
         max_length=acl_rules.MAX_LENGTH,
-        description="Rules as in `ACL SETUSER`, without `on`, `off` and passwords, for example `+@read ~orders:*`.",
+        description="Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`.",
     )
 
 

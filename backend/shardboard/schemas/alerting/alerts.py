@@ -25,7 +25,7 @@ class Alert(BaseModel):
         description="When the alert was last raised or ended; otherwise, when its object was created."
     )
     change_value: dict[str, Any] = Field(
-        description="`state` again; for alerts of nodes and the cluster also `global_threshold`."
+        description="Same as `state`; for alerts of nodes and the cluster also `global_threshold`."
     )
     threshold: OptionalStr = Field(description="Threshold in the unit of the alert, for alerts of databases.")
 

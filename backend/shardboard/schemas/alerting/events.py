@@ -14,7 +14,7 @@ SOURCES = ("cluster", "node", "bdb", "shard")
 
 
 class Event(BaseModel):
-    """An event. It has additional members, which depend on its type."""
+    """An event. It has additional fields, which depend on its type."""
 
     model_config = ConfigDict(extra="allow")
 

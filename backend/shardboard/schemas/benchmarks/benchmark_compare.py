@@ -26,13 +26,13 @@ class Difference(BaseModel):
     stands_out: bool | None = Field(
         description="Whether the difference exceeds the variation between repetitions; null if a run has only one repetition."
     )
-    noise: float | None = Field(description="Deviation of the ratio from 1 that can be random.")
+    noise: float | None = Field(description="Deviation of the ratio from 1 that can be due to noise.")
 
 
 class ComparedMeasurement(BaseModel):
     name: str
     values: list[Distribution | None]
-    differences: list[Difference | None] = Field(description="One entry per run, starting with the second.")
+    differences: list[Difference | None] = Field(description="One entry for each run after the first.")
 
 
 class DifferingSetting(BaseModel):

@@ -103,7 +103,7 @@ class BenchmarkCreate(Strict):
     command_line: str | None = Field(
         default=None,
         max_length=20_000,
-        description="A memtier_benchmark command line, instead of `workload`. Options about the target are ignored.",
+        description="A memtier_benchmark command line, instead of `workload`. Options that set the target are ignored.",
     )
     phases: list[Phase] = Field(
         default=[], max_length=MAX_PHASES, description="Phases, executed one after another. The last one is measured."
@@ -129,7 +129,7 @@ class BenchmarkCreate(Strict):
     drill: PlannedDrill | None = None
     overwrite: bool = Field(
         default=False,
-        description="Confirm that the run may overwrite keys that are not from a benchmark, or exceed the memory.",
+        description="Confirm that the run may overwrite keys that no benchmark wrote, or exceed the memory.",
     )
     scenario: str = Field(default="", max_length=60, description="Name of the scenario that the run is based on.")
     notes: str = Field(default="", max_length=20_000)

@@ -62,7 +62,7 @@ class Percentile(BaseModel):
 
 
 class Generator(BaseModel):
-    """State of the load generators. If they have no CPU time left, the measurements do not describe the database."""
+    """State of the load generators. If they have no CPU time left, they limit the result, and not the database."""
 
     busiest_thread_cpu: float | None = Field(description="CPU usage of the busiest thread in its busiest second, 0-1.")
     schedule_lag_ms: float | None = Field(
@@ -108,7 +108,7 @@ class Limit(BaseModel):
 
 
 class Verdict(BaseModel):
-    kept: bool | None = Field(description="Whether all limits were kept; null without limits or measurements.")
+    kept: bool | None = Field(description="Whether all limits were met; null without limits or measurements.")
     limits: list[Limit]
 
 
@@ -118,7 +118,7 @@ class Summary(BaseModel):
         default=[],
         description="Latency by percentile over all repetitions of the measured phase, from merged histograms.",
     )
-    spread: dict[str, Distribution] = Field(description="Distributions by name of the measurement.")
+    spread: dict[str, Distribution] = Field(description="Distributions by measurement name.")
     verdict: Verdict
 
 
@@ -166,7 +166,7 @@ class Benchmark(BaseModel):
     sla: Sla | None
     drill: PlannedDrill | None
     scenario: str
-    facts: dict[str, Any] = Field(description="Database, engine and machines at the time of the run.")
+    facts: dict[str, Any] = Field(description="Database, engine, and machines at the time of the run.")
     loads: list[Load]
     summary: Summary | None = Field(description="Results; null until the run has ended.")
     originator: str

@@ -30,7 +30,7 @@ class ConsoleCertificate(BaseModel):
 
 class BdbCertificate(BaseModel):
     uid: int = Field(description="Uid of the database.")
-    certificate: str = Field(description="PEM. All shards of the database, and proxies that connect to them, use it.")
+    certificate: str = Field(description="PEM. Used by all shards of the database and by proxies that connect to them.")
     valid_until: str = Field(json_schema_extra={"format": "date-time"})
     authority: str = Field(description="SHA-256 fingerprint of the CA certificate that signed it (extension).")
     replacing: str = Field(

@@ -55,7 +55,9 @@ class _Settings(BaseModel):
 
 
 class ClusterUpdate(_Settings):
-    """Fields of the cluster to change. Read-only and unknown fields are ignored. In objects, only the given members change."""
+    """Fields of the cluster to change. Read-only and unknown fields are ignored. In nested objects, only the fields
+    that are sent change.
+    """
 
     KNOWN_FIELDS: ClassVar = cluster_settings.NAMES | READ_ONLY
 
@@ -76,12 +78,12 @@ class PolicyUpdate(_Settings):
     KNOWN_FIELDS: ClassVar = policy.NAMES
 
     shards_overbooking: bool = Field(
-        default=True, description="Whether databases can get higher memory limits than the nodes have memory."
+        default=True, description="Whether the memory limits of databases can exceed the memory of the nodes."
     )
     default_shards_placement: str = "dense"
     rack_aware: bool = Field(
         default=False,
-        description="Whether databases can be rack-aware, and nodes must have a zone (`rack_id`) when they join.",
+        description="Whether databases can be rack-aware. If true, nodes must have a zone (`rack_id`) to join.",
     )
 
     @model_validator(mode="after")
@@ -94,7 +96,7 @@ class PolicyUpdate(_Settings):
 
 
 class Cluster(BaseModel):
-    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
+    """The most used fields. Responses contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -109,7 +111,7 @@ class Cluster(BaseModel):
 
 
 class ClusterOverview(Cluster):
-    """The cluster with its nodes, databases and capacity (extension, expected by some clients)."""
+    """The cluster with its nodes, databases, and capacity (extension, expected by some clients)."""
 
     status: str = Field(json_schema_extra={"enum": ["active"]})
     nodes: list[int] = Field(description="Uids of the nodes.")
@@ -119,7 +121,7 @@ class ClusterOverview(Cluster):
         description="Memory of all machines in bytes. A machine that several nodes share is counted once."
     )
     used_memory: int = Field(
-        description="Memory usage of all shards in the newest second in bytes; 0 without a sample."
+        description="Memory usage of all shards in the newest second, in bytes; 0 without a sample."
     )
 
 

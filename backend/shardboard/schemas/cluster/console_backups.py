@@ -41,7 +41,7 @@ class NewConsoleBackup(BaseModel):
         default=None,
         ge=1,
         le=2**31 - 1,
-        description="Location of the backup; by default that of the schedule, or the only one.",
+        description="Location of the backup. Default: the location of the schedule, or the only location.",
     )
 
 

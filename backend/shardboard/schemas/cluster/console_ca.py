@@ -50,7 +50,7 @@ class CaRequestOut(BaseModel):
 class CaNodeOut(BaseModel):
     uid: int
     addr: str
-    waits_for: str = Field(description="Why the next step waits for the node; empty if it does not.")
+    waits_for: str = Field(description="Reason why the next step waits for the node; empty if it does not.")
 
 
 class ConsoleCaState(BaseModel):
@@ -61,9 +61,9 @@ class ConsoleCaState(BaseModel):
     present: CaOut = Field(description="The CA that signs new certificates.")
     following: CaOut | None = Field(description="The next CA, while it is announced.")
     former: CaOut | None = Field(description="The previous CA, until all nodes use the current one.")
-    request: CaRequestOut | None = Field(description="The open certificate signing request.")
+    request: CaRequestOut | None = Field(description="The pending certificate signing request.")
     nodes: list[CaNodeOut] = Field(
-        description="During a replacement: all nodes with their progress. Otherwise: nodes that still have to confirm its end."
+        description="During a replacement: all nodes with their progress. Otherwise: nodes that have not yet confirmed its end."
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 
 class MachineCheck(BaseModel):
-    """A setting of the machine and whether it is good."""
+    """A setting of the machine, and whether it is suitable."""
 
     name: str
     value: str

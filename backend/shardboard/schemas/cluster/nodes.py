@@ -50,7 +50,7 @@ LatestSample = Mapping[str, float | None]
 
 
 class Node(BaseModel):
-    """The most used fields. Replies contain all fields of the Redis Enterprise REST API."""
+    """The most used fields. Responses contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -58,7 +58,7 @@ class Node(BaseModel):
     addr: str
     status: str = Field(json_schema_extra={"enum": list(NodeState)})
     hostname: str
-    machine_id: str = Field(description="Id of the machine. All agents of a machine have the same.")
+    machine_id: str = Field(description="Id of the machine. It is the same for all agents of a machine.")
     architecture: str
     cores: int
     os_name: str
@@ -77,20 +77,20 @@ class Node(BaseModel):
     last_seen: str
     total_memory: int
     free_ram: OptionalInt = Field(
-        description="Available memory of the machine in bytes; missing without a recent sample."
+        description="Available memory of the machine, in bytes; missing without a recent sample."
     )
     persistent_storage_size: float
     shard_count: int
     shard_list: list[int]
     accept_servers: bool
     rack_id: str = Field(description="Zone (rack) of the node; empty if it has none.")
-    second_rack_id: str = Field(description="Second zone with whose loss the node is lost; empty if it has none.")
+    second_rack_id: str = Field(description="Second zone whose loss also takes the node down; empty if it has none.")
     in_maintenance: bool = Field(
         description="Whether the node is in maintenance: its shards were moved, and it gets no new ones."
     )
     max_redis_servers: int
     bigstore_enabled: bool = Field(description="Whether the node has flash for databases on flash.")
-    bigstore_size: int = Field(description="Flash that shards can use in bytes.")
+    bigstore_size: int = Field(description="Flash that shards can use, in bytes.")
     bigredis_storage_path: str = Field(description="Path of the flash; empty without flash.")
     flash_shard_count: int = Field(description="Number of shards of databases on flash.")
     uptime: int
@@ -123,7 +123,7 @@ class NodeStatus(BaseModel):
     free_provisional_ram: int
     node_overbooking_depth: int
     provisional_flash: OptionalInt = Field(
-        description="Flash that is not assigned to shards in bytes; missing without flash."
+        description="Flash that is not assigned to shards, in bytes; missing without flash."
     )
     master_shards: list[int]
     slave_shards: list[int]
@@ -268,7 +268,9 @@ RULES: dict[str, Rule] = {
 
 
 class NodeUpdate(BaseModel):
-    """Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that they got."""
+    """Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that
+    they received.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
@@ -288,10 +290,10 @@ class NodeUpdate(BaseModel):
     rack_id: str | None = Field(
         default=None,
         max_length=64,
-        description="Zone (rack) of the node; empty for none. Letters are not case-sensitive.",
+        description="Zone (rack) of the node; empty for none. Not case-sensitive.",
     )
     second_rack_id: str | None = Field(
-        default=None, max_length=64, description="Second zone with whose loss the node is lost; empty for none."
+        default=None, max_length=64, description="Second zone whose loss also takes the node down; empty for none."
     )
     recovery_path: str | None = Field(default=None, max_length=4096)
 

@@ -28,13 +28,13 @@ class LargeKey(BaseModel):
 
 
 class BackupAnalysis(BaseModel):
-    """Where the bytes of a backup are. Without data if the backup was not analyzed."""
+    """Contents of a backup by size. Empty if the backup was not analyzed."""
 
     types: dict[str, AnalysisTotal] = Field(description="By type.")
     prefixes: list[AnalysisPrefix] = Field(description="By prefix of the key, largest first, at most 100.")
     other_prefixes: AnalysisTotal = Field(description="Keys with other prefixes.")
     lifetimes: dict[str, AnalysisTotal] = Field(
-        description="By time to live at the time of the backup: upper limit, `longer`, `expired` or `none`."
+        description="By time to live at the time of the backup: upper limit, `longer`, `expired`, or `none`."
     )
     largest: list[LargeKey] = Field(description="Largest keys, at most 20.")
 
@@ -50,7 +50,7 @@ class GrowthRow(AnalysisTotal):
 class BackupGrowth(AnalysisTotal):
     """Changes since the previous successful backup of the same database. Sizes are serialized and without compression."""
 
-    previous_uid: int | None = Field(description="Null: there is no previous backup, and all lists are empty.")
+    previous_uid: int | None = Field(description="Null if there is no previous backup. All lists are then empty.")
     previous_at: str | None
     previous_keys: int
     previous_bytes: int

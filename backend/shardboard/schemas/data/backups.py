@@ -21,7 +21,7 @@ from shardboard.schemas.timestamps import iso
 
 class BackupRequest(DataRequest):
     location_uid: OptionalUid = Field(
-        description="Location of the backup; missing: the one of the database's schedule, or the only location."
+        description="Location of the backup. Default: the location of the database's schedule, or the only location."
     )
 
 
@@ -37,14 +37,15 @@ class StartedVerification(BaseModel):
 class BackupFile(BaseModel):
     """The file of one replication pair."""
 
-    shard_uid: int | None = Field(description="Shard that it is taken from; null before it is chosen.")
+    shard_uid: int | None = Field(description="Shard that is backed up; null until it is chosen.")
     node_uid: int | None
     first_slot: int
     last_slot: int
     status: Literal["waiting", "running", "succeeded", "failed"]
     progress: float = Field(description="0-100")
     is_estimate: bool = Field(
-        description="Whether `progress` is estimated, from the previous backup or else from the used memory, while it is written."
+        description="Whether `progress` is an estimate, based on the previous backup or on the used memory, while "
+        "the file is written."
     )
     bytes: int
     raw_bytes: int
@@ -53,7 +54,7 @@ class BackupFile(BaseModel):
 
 
 class Verification(BaseModel):
-    """Result of a test restore."""
+    """Result of a verification."""
 
     at: str
     ok: bool
@@ -84,8 +85,8 @@ class Backup(BaseModel):
     files: list[BackupFile]
     engine_version: str
     shards_count: int = Field(description="Number of primaries.")
-    verified: Verification | None = Field(description="Result of the last test restore; null: never tested.")
-    runs: int = Field(description="How often it was started: more than once if it was resumed or retried.")
+    verified: Verification | None = Field(description="Result of the last verification; null if it was never verified.")
+    runs: int = Field(description="Number of times it was started; more than 1 if it was resumed or retried.")
     resumable_until: str | None = Field(description="Until then, a failed backup can be resumed; otherwise null.")
     retry_at: str | None = Field(description="When a failed scheduled backup is retried automatically; otherwise null.")
     is_encrypted: bool
@@ -100,7 +101,8 @@ class Backup(BaseModel):
         "`unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`."
     )
     kept_until: str | None = Field(
-        description="The rules do not delete it before this time; null: for example because newer backups decide."
+        description="The rules do not delete it before this time. Null if the time is unknown, for example because "
+        "it depends on newer backups."
     )
 
 

@@ -11,7 +11,7 @@ from shardboard.schemas.data.requests import DataRequest, OptionalUid
 
 class ExportRequest(DataRequest):
     export_location: dict[str, Any] = Field(
-        description="Location in the format of `backup_location`: `type`, and the fields of this type.",
+        description="Location in the format of `backup_location`: `type` and its fields.",
         examples=[{"type": "mount_point", "path": "/srv/exports"}],
     )
     recipients: list[PublicKey] = Field(default=[], max_length=MAX_KEYS, description=RECIPIENTS)
@@ -21,13 +21,13 @@ class ExportRequest(DataRequest):
 class InspectRequest(DataRequest):
     dataset_import_sources: list[dict[str, Any]] = Field(
         default=[],
-        description="Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. Empty: those of "
-        "the field of the database.",
+        description="Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. If empty, "
+        "the field of the database is used.",
         examples=[[{"type": "mount_point", "path": "/srv/exports/dump.rdb"}]],
     )
     identities: PrivateKeys = Field(
         default="",
-        description="Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one a line. Deleted at the end of the action.",
+        description="Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one per line. Deleted at the end of the action.",
     )
 
 
@@ -35,12 +35,12 @@ class ImportRequest(InspectRequest):
     inspection_uid: OptionalUid
     accept_losses: bool = Field(
         default=False,
-        description="Import although the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are "
+        description="Import even if the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are "
         "always skipped and counted.",
     )
     force: bool = Field(
         default=False,
-        description="Import although the keys need more memory than the database has. Only if its eviction policy "
-        "is one of `allkeys-…`.",
+        description="Import even if the keys need more memory than the database has. Requires an eviction policy "
+        "`allkeys-…`.",
     )
     email_notification: bool = Field(default=False, description="Ignored; add a webhook for notifications.")

@@ -31,7 +31,7 @@ class NewLocation(DataRequest):
     recipients: list[PublicKey] = Field(default=[], max_length=MAX_KEYS, description=RECIPIENTS)
     identities: PrivateKeys = Field(
         default="",
-        description="Private keys (`AGE-SECRET-KEY-1…`), one a line, for restores and verifications. Never returned.",
+        description="Private keys (`AGE-SECRET-KEY-1…`), one per line, for restores and verifications. Never returned.",
     )
 
 
@@ -43,7 +43,7 @@ class LocationUpdate(DataRequest):
     recipients: list[PublicKey] | None = Field(
         default=None, max_length=MAX_KEYS, description=f"{RECIPIENTS} Existing backups are not changed."
     )
-    identities: PrivateKeys = Field(default="", description="Private keys, one a line, that are added.")
+    identities: PrivateKeys = Field(default="", description="Private keys, one per line, that are added.")
     delete_identities: list[PublicKey] = Field(
         default=[], max_length=MAX_KEYS, description="Public keys whose stored private keys are deleted."
     )
@@ -64,7 +64,7 @@ class NewBackupKey(BaseModel):
 
 
 class LocationSettings(BaseModel):
-    """Fields of the location, without secrets. Users who are not administrators only see the type."""
+    """Fields of the location, without secrets. Users who are not administrators see only the type."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -87,14 +87,14 @@ class BackupLocation(BaseModel):
 
 
 class LocationCheck(BaseModel):
-    name: str = Field(description="`write`, `read`, `list` or `delete`.")
+    name: str = Field(description="`write`, `read`, `list`, or `delete`.")
     ok: bool
     error: str = Field(description="Why it failed; otherwise empty.")
     error_code: str = ""
 
 
 class LocationChecks(BaseModel):
-    """Results of a test of a location, in order. The first failure ends it."""
+    """Results of a test of a location, in order. The test ends at the first failure."""
 
     node_uid: int = Field(description="Node that tested the location.")
     checks: list[LocationCheck]
@@ -110,7 +110,7 @@ class FoundBackups(BaseModel):
 
     added: list[int] = Field(description="Uids of the backups that were added.")
     invalid: list[InvalidBackup] = Field(description="Folders whose manifest cannot be used, with the reason.")
-    has_more: bool = Field(description="Whether another request would find more.")
+    has_more: bool = Field(description="Whether another request would return more.")
 
 
 class LocationRow(Protocol):

@@ -14,8 +14,8 @@ class NewUpload(DataRequest):
     name: str = Field(min_length=1, max_length=255, description="Name of the file.")
     bytes: int = Field(ge=1, le=2**50, description="Size of the file.")
     location_uid: OptionalUid = Field(
-        description="Location in which it is stored until it was imported; missing: the one of the database's schedule, or "
-        "the only location."
+        description="Location in which the file is stored until it is imported. Default: the location of the database's "
+        "schedule, or the only location."
     )
 
 
@@ -27,7 +27,7 @@ class Upload(BaseModel):
     name: str
     location_uid: int
     bytes: int
-    sha256: str = Field(description="Of the complete file; otherwise empty.")
+    sha256: str = Field(description="Of the complete file; empty until it is complete.")
     status: str = Field(json_schema_extra={"enum": list(UploadStatus)})
     detail: str = Field(description="Why it failed; otherwise empty.")
     created_at: str

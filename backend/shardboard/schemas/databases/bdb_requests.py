@@ -46,7 +46,7 @@ class SnapshotPoint(RequestModel):
 
 
 class RolePermission(RequestModel):
-    """Grants users of the role access to the data as the Redis ACL defines."""
+    """Access to the data for users of the role, as defined by the Redis ACL."""
 
     role_uid: int
     redis_acl_uid: int
@@ -61,7 +61,9 @@ EvictionPolicy = Annotated[
     str, _choice(bdb_rules.EVICTION_POLICIES, "Which keys are evicted when memory_size is reached.")
 ]
 ProxyPolicy = Annotated[str, _choice(bdb_rules.PROXY_POLICIES, "Which nodes serve the endpoint.")]
-Placement = Annotated[str, _choice(bdb_rules.PLACEMENTS, "`dense`: on few nodes; `sparse`: on all nodes.")]
+Placement = Annotated[
+    str, _choice(bdb_rules.PLACEMENTS, "`dense`: on as few nodes as possible; `sparse`: on all nodes.")
+]
 Persistence = Annotated[str, _choice(bdb_rules.PERSISTENCES, "Persistence of data on disk.")]
 AofPolicy = Annotated[str, _choice(bdb_rules.AOF_POLICIES, "When the append-only file is written to disk.")]
 
@@ -77,7 +79,7 @@ class BdbUpdate(RequestModel):
 
     name: str = Field(
         default="",
-        description="1-63 letters, digits and hyphens; alphanumeric at both ends.",
+        description="1-63 letters, digits, and hyphens; alphanumeric at both ends.",
         json_schema_extra=_NAME,
     )
     memory_size: int = Field(
@@ -92,7 +94,7 @@ class BdbUpdate(RequestModel):
     )
     type: str = "redis"
     port: int = Field(
-        default=0, description="10000-19999 without 10050; 0 = assigned by the console.", json_schema_extra=_PORT
+        default=0, description="10000-19999 except 10050; 0 = assigned by the console.", json_schema_extra=_PORT
     )
     sharding: bool = Field(default=False, description="Distribute the keys over several shards.")
     shards_count: int = Field(default=1, description="Number of primaries.", json_schema_extra=_SHARDS)
@@ -110,7 +112,7 @@ class BdbUpdate(RequestModel):
     roles_permissions: list[RolePermission] = Field(
         default=[],
         max_length=1000,
-        description="Roles with access to the data, with a Redis ACL each. A role can appear only once.",
+        description="Roles with access to the data, each with a Redis ACL. A role can appear only once.",
     )
     authentication_redis_pass: str = Field(default="", description="Password of the default user; empty = no password.")
     bigstore: bool = Field(
@@ -144,7 +146,7 @@ class BdbUpdate(RequestModel):
     )
     backup_location: dict[str, Any] = Field(
         default={},
-        description="Location of scheduled backups. Replies contain it without secrets; secrets that an update omits are kept.",
+        description="Location of scheduled backups. Responses contain it without secrets; secrets that an update omits are kept.",
     )
     backup_location_uid: int = Field(
         default=0, description="Uid of a stored location, instead of `backup_location`; 0 = none (extension)."
@@ -199,7 +201,7 @@ class BdbCreate(BdbUpdate):
     """A new database. Only `name` and `memory_size` are required."""
 
     name: str = Field(
-        description="1-63 letters, digits and hyphens; alphanumeric at both ends.", json_schema_extra=_NAME
+        description="1-63 letters, digits, and hyphens; alphanumeric at both ends.", json_schema_extra=_NAME
     )
     memory_size: int = Field(
         description="Memory limit of the database in bytes, including replicas; 0 = no limit.",

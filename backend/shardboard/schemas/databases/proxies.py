@@ -57,7 +57,7 @@ class EndpointProxyStatus(StrEnum):
 
 
 class Proxy(BaseModel):
-    """The proxy of a node. Replies contain all fields of the Redis Enterprise REST API."""
+    """The proxy of a node. Responses contain all fields of the Redis Enterprise REST API."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -42,7 +42,7 @@ class Shard(BaseModel):
     detail: str = Field(description="Message if the shard is not ok.")
     assigned_slots: str = Field(description='Ranges of hash slots, for example "0-99,200-8191"; empty without slots.')
     lost_lead: bool = Field(
-        description="Whether the shard was a primary when its node failed and is a replica now. `return_primaries` makes it the "
+        description="Whether the shard was a primary when its node failed, and is now a replica. `return_primaries` makes it the "
         "primary again."
     )
     pair: int = Field(description="Number of the replication pair. A primary and its replica have the same number.")

@@ -68,19 +68,21 @@ class IncidentFigure(BaseModel):
         "pairs were in sync.",
         json_schema_extra={"enum": ["down", "unserved", "promoted", "in_sync"]},
     )
-    ms: int | None = Field(description="Duration; null if it is unknown, or not over.")
+    ms: int | None = Field(description="Duration; null if it is unknown or has not ended.")
     count: OptionalInt = Field(description="For `promoted`: number of lost primaries that were replaced.")
     total: OptionalInt = Field(description="For `promoted`: number of lost primaries.")
     events: list[int] = Field(description="Uids of the events that the figure is computed from.")
 
 
 class IncidentZone(BaseModel):
-    """Zone of which several nodes were down at the same time."""
+    """Zone in which several nodes were down at the same time."""
 
     rack_id: str
     nodes: list[int] = Field(description="Uids of the nodes that were down.")
     total: int = Field(description="Number of nodes of the zone.")
-    events: list[int] = Field(description="Uids of the events of these failures, which are also uids of incidents.")
+    events: list[int] = Field(
+        description="Uids of the events of these failures, which are also the uids of their incidents."
+    )
 
 
 class Incident(BaseModel):

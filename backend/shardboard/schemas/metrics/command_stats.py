@@ -14,7 +14,7 @@ OptionalFloat = Annotated[float | SkipJsonSchema[None], Field(default=None, json
 
 
 class CommandRow(BaseModel):
-    name: str = Field(description="Name in lower case; `unknown`: all commands that the engine does not support.")
+    name: str = Field(description="Name in lowercase; `unknown`: all commands that the engine does not support.")
     calls_per_second: float = Field(description="Replies to clients, including errors.")
     errors_per_second: float = Field(description="Error replies of shards and of the endpoint.")
     avg_latency: OptionalFloat = Field(

@@ -28,7 +28,8 @@ class HotSlotRow(BaseModel):
     node_uid: str
     key_count: int
     cpu: OptionalFloat = Field(
-        description="CPU cores that commands on the slot's keys use, 1 = one core, between the last two polls; missing before."
+        description="CPU cores used by commands on the slot's keys between the last two polls, 1 = one core; "
+        "missing before the second poll."
     )
     ingress_bytes: OptionalFloat = Field(description="Bytes of requests per second; missing before the second poll.")
     egress_bytes: OptionalFloat = Field(description="Bytes of replies per second; missing before the second poll.")

@@ -13,11 +13,11 @@ from shardboard.schemas.timestamps import iso
 
 
 class Interval(BaseModel):
-    """An interval. Metrics are additional members with numbers; unknown ones are missing."""
+    """An interval. Metrics are additional numeric fields; unknown metrics are missing."""
 
     model_config = ConfigDict(extra="allow")
 
-    interval: str = Field(description="1sec, 10sec, 5min, 15min, 1hour, 12hour or 1week")
+    interval: str = Field(description="1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week")
     stime: str = Field(description="Start, inclusive.")
     etime: str = Field(description="End, exclusive.")
 
@@ -56,9 +56,9 @@ class Retention(BaseModel):
     storage_bytes: int = Field(description="Size of all metrics in the store in bytes.")
     store_bytes: int = Field(description="Size of the store in bytes.")
     events: int = Field(
-        description="Number of stored events. The policies events_keep_days and max_saved_events_per_type limit it."
+        description="Number of stored events. Limited by the policies `events_keep_days` and `max_saved_events_per_type`."
     )
-    actions: int = Field(description="Number of stored actions. The policy actions_keep_days limits it.")
+    actions: int = Field(description="Number of stored actions. Limited by the policy `actions_keep_days`.")
     ranges: list[RetentionRange]
 
 

@@ -26,7 +26,7 @@ class AddressChange(BaseModel):
     bdb_uid: int
     old: list[str] = Field(description="Addresses with ports that clients have to stop using.")
     new: list[str] = Field(description="Addresses with ports after the change.")
-    sentence: str = Field(description="Message about what clients have to do, and until when.")
+    sentence: str = Field(description="Message that states what clients have to do, and until when.")
 
 
 class AddressChangeRow(Protocol):

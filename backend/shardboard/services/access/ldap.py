@@ -104,7 +104,7 @@ async def create_mapping(
     await clusters.load_for_update(session)
     mappings = await ldap_mappings.list_all(session)
     if len(mappings) >= MAX_MAPPINGS:
-        raise Conflict("too_many", f"There are {MAX_MAPPINGS} LDAP mappings already, which is the maximum.")
+        raise Conflict("too_many", f"There are already {MAX_MAPPINGS} LDAP mappings, which is the maximum.")
     await _check_mapping(session, name, dn, role_uid, mappings, principal)
     _check_email(email)
     row = LdapMapping(uid=await ldap_mappings.next_uid(session), name=name, dn=dn, role_uid=role_uid, email=email)
@@ -242,7 +242,7 @@ async def sign_out(session: AsyncSession, directory_user: DirectoryUser) -> None
     if (user := await find_user_with_role(session, directory_user)) is not None:
         user.set_passwords([Password("")])
         user.role, user.role_uid = _NO_ROLE.management, _NO_ROLE.uid
-        message = f"User {user.email} was signed out everywhere, because no directory group provides a role any longer."
+        message = f"User {user.email} was signed out everywhere, because the directory groups no longer provide a role."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 
 

@@ -84,14 +84,14 @@ async def record_failure(
     if user is not None and is_code and await _count_failure(session, user, _CODES, _CODES_LIMIT_FACTOR):
         message = (
             f"A client that knows a password of {user.email} is guessing authentication codes, most recently from {source}. "
-            "Only recovery codes are accepted for a while, each time for longer. Change the password."
+            "Only recovery codes are accepted for a time that increases with each failure. Change the password."
         )
         events.record(session, "second_factor_guessed", message, source="cluster", severity="ERROR")
     if not (audit or must_wait):
         return
     description = f'Sign-in as "{printable_name(username)}" from {source} failed: wrong {wrong_credential}.'
     if must_wait:
-        description += " Further attempts from this network must wait, each time longer."
+        description += " Further attempts from this network are delayed increasingly."
     if suppressed:
         description += f" {suppressed} more failures since the last recorded one."
     events.record(session, "authentication_err", description, source="cluster", severity="WARNING")

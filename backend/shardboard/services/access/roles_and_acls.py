@@ -224,7 +224,7 @@ async def check_roles_permissions(session: AsyncSession, value: object) -> None:
                 raise _invalid_permissions(f"`roles_permissions`: {name} {str(row[name])[:40]} does not exist.")
     role_uids = [row["role_uid"] for row in value]
     if len(set(role_uids)) < len(role_uids):
-        raise _invalid_permissions("`roles_permissions` names a role twice; assign one ACL to each role.")
+        raise _invalid_permissions("`roles_permissions` lists a role twice; assign one ACL to each role.")
 
 
 async def requested_role(
@@ -236,7 +236,7 @@ async def requested_role(
     await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
     matching_roles = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
     if not matching_roles or management not in (None, matching_roles[0].management):
-        message = "`role_uids` must hold one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
+        message = "`role_uids` must contain one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
         raise NotAcceptable("config_error", message, field="role_uids")
     role = matching_roles[0]
     is_built_in = role.uid in roles.BUILT_IN
@@ -304,7 +304,7 @@ def _check_name(name: str, others: Iterable[str]) -> None:
 
 def _check_limit(present: int) -> None:
     if present >= MAX_ENTRIES:
-        raise Conflict("invalid_param", f"There are {present} already, which is the maximum; delete some first.")
+        raise Conflict("invalid_param", f"There are already {present}, which is the maximum; delete some first.")
 
 
 def _check_unused(name: str, databases: Sequence[str], users: Sequence[str] = (), tokens: Sequence[str] = ()) -> None:

@@ -46,7 +46,7 @@ async def create(
     if len(tokens) >= MAX_TOKENS:
         raise Conflict(
             "too_many_service_tokens",
-            f"There are {MAX_TOKENS} service tokens already; remove one that is no longer used.",
+            f"There are already {MAX_TOKENS} service tokens; remove one that is no longer used.",
         )
     token = PREFIX + secrets.token_urlsafe(32)
     now = datetime.now(UTC)

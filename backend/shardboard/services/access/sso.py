@@ -84,7 +84,7 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any]) -> Provide
             raise NotAcceptable("config_error", f"Role {uid} does not exist.", field="roles")
     if len({group for group, _ in provider.roles}) < len(provider.roles):
         raise NotAcceptable(
-            "config_error", "A group is named twice, and only its first role would apply.", field="roles"
+            "config_error", "A group is listed twice, and only its first role would apply.", field="roles"
         )
     return provider
 
@@ -221,7 +221,7 @@ async def sign_out(session: AsyncSession, identity: SsoIdentity) -> None:
     user = await users.by_subject(session, identity.subject)
     if user is not None:
         user.set_passwords([Password("")])
-        message = f"User {user.email} was signed out everywhere, because no group provides a role any longer."
+        message = f"User {user.email} was signed out everywhere, because the groups no longer provide a role."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 
 

@@ -26,7 +26,7 @@ async def create(session: AsyncSession, payload: Mapping[str, Any], principal: P
     _check(payload, payload["kind"], event_filter)
     if len(await webhooks.list_all(session)) >= MAX_WEBHOOKS:
         raise Conflict(
-            "too_many_webhooks", f"There are {MAX_WEBHOOKS} webhooks already, which is the maximum; remove one first."
+            "too_many_webhooks", f"There are already {MAX_WEBHOOKS} webhooks, which is the maximum; remove one first."
         )
     payload = {**payload, "min_severity": payload["min_severity"] or ("INFO" if event_filter == "audit" else "WARNING")}
     last_sent_uid = await _newest(session, event_filter)

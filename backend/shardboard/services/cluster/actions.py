@@ -67,7 +67,7 @@ async def cancel(session: AsyncSession, action: Action, principal: Principal) ->
     if action.cancelled_by:
         return action
     if not action.cancellable:
-        raise Conflict("not_cancellable", f"{action.description}: this action cannot be cancelled.")
+        raise Conflict("not_cancellable", f"{action.description}: this action cannot be canceled.")
     action.cancelled_by = principal.username
     events.record(
         session,

@@ -24,7 +24,7 @@ async def request(session: AsyncSession, location_uid: int | None, principal: Pr
     for row in await console_backups.list_all(session):
         if row.status in UNFINISHED:
             raise Conflict(
-                "console_backup_running", f"Backup {row.uid} of the console is {row.status}. Wait for its end."
+                "console_backup_running", f"Backup {row.uid} of the console is {row.status}. Wait until it has ended."
             )
     uid = location_uid if location_uid is not None else await _default_location(session)
     await get_location(session, uid)
@@ -139,7 +139,9 @@ async def delete(session: AsyncSession, uid: int, principal: Principal) -> None:
     """Make the loop delete a backup and its file. Raises NotFound, or Conflict while it is unfinished."""
     row = await get(session, uid)
     if row.status in UNFINISHED:
-        raise Conflict("console_backup_running", f"Backup {uid} of the console is {row.status}. Wait for its end.")
+        raise Conflict(
+            "console_backup_running", f"Backup {uid} of the console is {row.status}. Wait until it has ended."
+        )
     row.status = ConsoleBackupStatus.DELETING
     message = f"Backup {uid} of the console was deleted."
     events.record(session, "console_backup_deleted", message, originator=principal.username, details={"path": row.path})

@@ -134,7 +134,7 @@ def _is_answer(ca: CertificateAuthority, request: CaRequest | None) -> bool:
 
 
 def _not_requested() -> Conflict:
-    message = "There is no open request for this certificate: create a request, and have that signed."
+    message = "There is no open request for this certificate: create a request, and have it signed."
     return Conflict("authority_not_requested", message, field="certificate")
 
 

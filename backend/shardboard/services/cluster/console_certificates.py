@@ -29,7 +29,7 @@ async def load_or_create(store: Store, directory: Path) -> CertificateState:
     async with store.read() as session:
         stored = await certificates.find(session)
     if stored is None:
-        raise ValueError("The store did not keep the console CA. Check the database server.")
+        raise ValueError("The store does not contain the console CA that was written to it. Check the database server.")
     files.retire(stored)
     return stored
 
@@ -38,8 +38,8 @@ async def _create(session: AsyncSession, directory: Path) -> CertificateState:
     if joined := await nodes.list_all(session):
         raise ValueError(
             f"The store contains {len(joined)} nodes but no console CA. The CA was in {directory} of the console that used this "
-            "store before: copy that directory to this console. If it is lost, run `shardboard new-ca --yes` and let every agent "
-            "join again."
+            "store before: copy that directory to this console. If it is lost, run `shardboard new-ca --yes` and rejoin every "
+            "agent."
         )
     return CertificateState.create()
 
@@ -52,6 +52,6 @@ async def reset(session: AsyncSession, originator: str) -> str:
     if previous is not None and previous.installed is not None:
         state = state.installing(previous.installed)
     await certificates.save(session, state)
-    message = f"A new console CA, {state.current.fingerprint}, was created. Every agent must join again."
+    message = f"A new console CA, {state.current.fingerprint}, was created. Every agent must rejoin."
     events.record(session, "authority_reset", message, source="cluster", severity="WARNING", originator=originator)
     return state.current.fingerprint

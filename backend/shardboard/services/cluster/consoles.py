@@ -17,7 +17,7 @@ async def request_lead(session: AsyncSession, uid: str, principal: Principal) ->
         raise Conflict("console_not_running", f"Console {row.host} is {row.status}. Choose a running console.")
     lease = await consoles.leadership(session)
     if lease is None or lease.released:
-        raise Conflict("no_leader", "No console leads at the moment. Try again in a few seconds.")
+        raise Conflict("no_leader", "No console is the leader at the moment. Try again in a few seconds.")
     if lease.console_id != uid:
         lease.successor = uid
         details = {"console": uid, "host": row.host}

@@ -30,7 +30,7 @@ async def create(
     if used + size > limit:
         others = f", of which other uploads use {plural(used, 'byte')}" if used else ""
         message = (
-            f"The file has {plural(size, 'byte')}, but uploads for a database can have {plural(limit, 'byte')} together{others} "
+            f"The file has {plural(size, 'byte')}, but uploads for a database can have {plural(limit, 'byte')} in total{others} "
             "(policy max_upload_size). Delete other uploads, or import the file from a location."
         )
         raise NotAcceptable("upload_too_large", message, field="bytes")
@@ -67,9 +67,11 @@ async def start(session: AsyncSession, bdb_uid: int, uid: int, size: int | None)
     await clusters.load_for_update(session)
     row = await get_upload(session, bdb_uid, uid)
     if row.status not in (UploadStatus.WAITING, UploadStatus.FAILED):
-        raise Conflict("upload_not_waiting", f"Upload {uid} is {row.status}. Create another one for another file.")
+        raise Conflict("upload_not_waiting", f"Upload {uid} is {row.status}. Create another upload for another file.")
     if size != row.bytes:
-        message = f"The content must have {plural(row.bytes, 'byte')}, as announced, in the header Content-Length."
+        message = (
+            f"The content must have {plural(row.bytes, 'byte')}, the size of the upload, in the header Content-Length."
+        )
         raise NotAcceptable("wrong_upload_size", message)
     location = await locations.get_location(session, row.location_uid)
     row.status, row.detail, row.active_at = UploadStatus.RECEIVING, "", datetime.now(UTC)

@@ -24,12 +24,12 @@ def plan_moves(view: ClusterView, bdb: Bdb, changed: Collection[str]) -> list[Mo
     view.databases = {**view.databases, bdb.uid: bdb}
     layout = view.layout()
     if "shards_placement" in changed and (other := sorted({"replication", "rack_aware"} & set(changed))):
-        message = f"{other[-1]} and shards_placement must be changed one after the other."
+        message = f"{other[-1]} and shards_placement must be changed in separate requests."
         raise NotAcceptable("not_supported", message, field="shards_placement")
     restart_moves = _applied_at_start(view, bdb) if "io_threads" in changed else []
     if restart_moves:
         if moving_fields := sorted(MOVING_FIELDS & set(changed)):
-            message = f"io_threads and {moving_fields[0]} must be changed one after the other on Valkey 8."
+            message = f"io_threads and {moving_fields[0]} must be changed in separate requests on Valkey 8."
             raise NotAcceptable("not_supported", message, field="io_threads")
         return _replace(view, bdb, restart_moves)
     if "replication" in changed:
@@ -45,7 +45,7 @@ def _separate(layout: Layout, bdb: Bdb) -> list[Move]:
     for copy in _copies(layout, bdb, is_primary=False):
         if layout.is_zone_violation(bdb.uid, copy.pair):
             reason = layout.obstacle(copy) if copy.ready else "it is not in sync; try again when it is"
-            message = f"Replica redis:{copy.uid} of {bdb.name} cannot be in another zone than its primary: {reason}."
+            message = f"Replica redis:{copy.uid} of {bdb.name} cannot be placed in a different zone from its primary: {reason}."
             raise NotAcceptable("rack_awareness_violation", message, field="rack_aware")
     return moves
 
@@ -70,7 +70,7 @@ def _replace(view: ClusterView, bdb: Bdb, rows: list[Shard]) -> list[Move]:
         Move(
             bdb=bdb.uid,
             pair=row.pair,
-            title=f"Replace {movement.role_name(row)} redis:{row.uid} on node {row.node_uid} by one {label}",
+            title=f"Replace {movement.role_name(row)} redis:{row.uid} on node {row.node_uid} with one {label}",
             removed=row.uid,
             to=row.node_uid,
         )
@@ -86,7 +86,7 @@ def _replicate(layout: Layout, bdb: Bdb) -> list[Move]:
         replica = Copy(0, bdb.uid, primary.pair, primary.node, is_primary=False)
         node = layout.choose(replica)
         if node is None and layout.lacks_zones(replica):
-            message = f"A replica of redis:{primary.uid} has no place: {layout.obstacle(replica)}."
+            message = f"A replica of redis:{primary.uid} cannot be placed: {layout.obstacle(replica)}."
             raise NotAcceptable("rack_awareness_violation", message, field="replication")
         if node is None:
             message = (

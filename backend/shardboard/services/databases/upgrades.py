@@ -161,7 +161,7 @@ def _plan(view: ClusterView, bdb: Bdb, options: UpgradeOptions) -> PlannedUpgrad
             pair=row.pair,
             title=f"Replace {movement.role_name(row)} redis:{row.uid} on node {row.node_uid}"
             + (f" (Valkey {row.observed_version})" if row.observed_version else "")
-            + f" by one with Valkey {version}",
+            + f" with one that runs Valkey {version}",
             removed=row.uid,
             to=row.node_uid,
         )
@@ -175,7 +175,7 @@ def installed_version(view: ClusterView, bdb: Bdb, node_uids: Collection[int]) -
     version_by_node = {uid: view.nodes[uid].facts["engine_version"] for uid in sorted(node_uids)}
     for uid in version_by_node:
         if not movement.can_take_shards(view.nodes[uid]):
-            raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} cannot take shards at the moment.")
+            raise NotAcceptable("node_not_connected", f"Node {uid} of {bdb.name} cannot accept shards at the moment.")
     versions = set(version_by_node.values())
     if len(versions) == 1 and (version := versions.pop()):
         return str(version)

@@ -12,9 +12,9 @@ from shardboard.state.databases import shards
 
 DESCRIPTIONS = {
     "reboot": "Reboot node {node} for {seconds:.0f} s",
-    "kill": "Kill node {node}, its agent included",
+    "kill": "Kill node {node} and its agent",
     "freeze": "Freeze node {node} for {seconds:.0f} s",
-    "cut_off": "Cut node {node} off the network for {seconds:.0f} s",
+    "cut_off": "Isolate node {node} from the network for {seconds:.0f} s",
     "slow_network": "Slow down the network of node {node} for {seconds:.0f} s",
     "kill_shard": "Kill shard redis:{shard} on node {node}",
     "freeze_shard": "Freeze shard redis:{shard} on node {node} for {seconds:.0f} s",

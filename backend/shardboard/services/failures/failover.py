@@ -28,7 +28,7 @@ async def schedule(
 ) -> Action | None:
     """Schedule a graceful or forced failover of these primaries to their replicas. Returns None for a dry run."""
     if not uids:
-        raise NotFound("shard_uids_required", "The request names no shards.")
+        raise NotFound("shard_uids_required", "The request does not contain any shards.")
     await clusters.load_for_update(session)
     rows = [await _primary(session, uid) for uid in dict.fromkeys(uids)]
     if len({row.bdb_uid for row in rows}) > 1:

@@ -43,7 +43,7 @@ async def schedule(
         )
         raise Conflict("shard_unresolved", message)
     if not repair.is_needed:
-        raise NotAcceptable("repair_not_needed", f"The store and the agents agree about database {bdb.name}.")
+        raise NotAcceptable("repair_not_needed", f"The store and the agents agree on database {bdb.name}.")
     silent = [node.uid for node in await nodes.list_all(session) if not node.is_available]
     if repair.empty and silent:
         message = (

@@ -52,7 +52,7 @@ def _moved_data(
         shards=len(plan.new_shards) + removed_count,
         native_migration=not bdb.on_flash
         and all(_major(version) >= FIRST_NATIVE_MIGRATION_VERSION for version in versions),
-        unknown="Values on flash are read during the move, and the speed of that has not been measured."
+        unknown="Values on flash are read during the move, and the speed of these reads has not been measured."
         if bdb.on_flash
         else "",
     )

@@ -38,7 +38,7 @@ async def schedule(
     """
     view = await movement.locked_view(session)
     if not uids:
-        raise NotFound("shard_uids_required", "The request names no shards.")
+        raise NotFound("shard_uids_required", "The request does not contain any shards.")
     rows_by_uid = {row.uid: row for row in view.desired_shards}
     unique_uids = dict.fromkeys(uids)
     for uid in unique_uids:

@@ -127,7 +127,7 @@ class Folder:
 
     def _check_inside(self, descriptor: int, path: str) -> None:
         if not Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(self._base):
-            raise TransferError("wrong-file-path", f"{path} is a link out of the location.")
+            raise TransferError("wrong-file-path", f"{path} is a link that points outside the location.")
 
     def _remove_incomplete(self, folder: int) -> None:
         """Remove incomplete files, which processes left that were killed, if there are no others."""

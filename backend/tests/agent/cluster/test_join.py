@@ -211,7 +211,7 @@ async def test_token_of_another_console_is_reported_and_not_used(
 
     await wait_until(is_recorded)
     monitor.cancel()
-    assert caplog.text.count(f"This agent belongs to another console than {url}") == 1
+    assert caplog.text.count(f"This agent belongs to a different console than {url}") == 1
     assert str(state_dir / "agent.json") in caplog.text
     assert lost.ca_fingerprint() not in asked, "a token with the CA that it trusts is not checked"
     assert load(state_dir) == identity

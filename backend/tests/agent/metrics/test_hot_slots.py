@@ -61,7 +61,7 @@ async def test_shards_without_counts_report_a_reason(node: LocalNodes) -> None:
     await node[1].start(start_request(standalone_shard(7)))
     slot_counts = {each.uid: each.reason for each in await read_hot_slots(node[1], hot_slots_request(7, 9))}
     assert "cluster support disabled" in slot_counts[7]
-    assert slot_counts[9] == "shard 9 does not run here"
+    assert slot_counts[9] == "shard 9 does not run on this node"
 
 
 @pytest.mark.skipif(not HAS_VALKEY_8, reason=f"{DISTRIBUTION_SERVER} is not Valkey 8")

@@ -158,7 +158,7 @@ async def test_next_request_continues_with_a_large_slot(pair: TwoPrimaries) -> N
 
 
 async def test_reason_of_a_failed_move_is_reported(pair: TwoPrimaries, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "does not run here" in (await pair.move((0, 0), uid=99)).reason
+    assert "does not run on this node" in (await pair.move((0, 0), uid=99)).reason
     assert "cannot connect" in (await pair.move((0, 0), port=24999)).reason
     unknown = await pair.move((0, 3), target_engine_id="f" * 40)
     assert any(words in unknown.reason for words in ("don't know about node", "Unknown node"))

@@ -341,13 +341,13 @@ async def test_concurrent_changes_form_one_chain(client: httpx.AsyncClient) -> N
 @pytest.mark.parametrize(
     ("attack", "fault"),
     [
-        ("UPDATE audit_lines SET username = 'mallory' WHERE uid = 3", "Line 3 was changed."),
-        ("DELETE FROM audit_lines WHERE uid = 3", "Line 3 is missing."),
-        ("DELETE FROM audit_lines WHERE uid > 3", "Lines 4 to 5 are missing."),
-        ("DELETE FROM audit_lines WHERE uid < 3", "Lines 1 to 2 are missing."),
-        ("UPDATE audit_chain SET last = 4", "The stored positions of the first and last line were changed."),
-        ("DELETE FROM audit_chain", "The stored positions of the first and last line were changed."),
-        (INSERT_LINE, "Line 9 is from after the end of the audit log."),
+        ("UPDATE audit_lines SET username = 'mallory' WHERE uid = 3", "Record 3 was changed."),
+        ("DELETE FROM audit_lines WHERE uid = 3", "Record 3 is missing."),
+        ("DELETE FROM audit_lines WHERE uid > 3", "Records 4 to 5 are missing."),
+        ("DELETE FROM audit_lines WHERE uid < 3", "Records 1 to 2 are missing."),
+        ("UPDATE audit_chain SET last = 4", "The stored positions of the first and last record were changed."),
+        ("DELETE FROM audit_chain", "The stored positions of the first and last record were changed."),
+        (INSERT_LINE, "Record 9 is from after the end of the audit log."),
     ],
 )
 async def test_direct_changes_of_the_store_are_detected(

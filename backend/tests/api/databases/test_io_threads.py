@@ -123,7 +123,7 @@ async def test_shards_of_valkey_8_are_replaced_one_by_one(client: httpx.AsyncCli
         *[(4, 2), (1, 1), (5, 3)],
         *[(2, 2), (6, 1), (3, 3)],
     ]
-    assert action.steps[0]["name"] == "Replace replica redis:4 on node 2 by one with 3 I/O threads"
+    assert action.steps[0]["name"] == "Replace replica redis:4 on node 2 with one with 3 I/O threads"
 
 
 @pytest.mark.usefixtures("shop")

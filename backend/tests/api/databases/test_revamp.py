@@ -208,7 +208,7 @@ async def test_nodes_can_be_avoided(client: httpx.AsyncClient, shop: None) -> No
 
 async def test_uneven_slots_are_distributed_evenly(client: httpx.AsyncClient, console: Console, shop: None) -> None:
     unchanged = (await client.put("/v1/bdbs/1/actions/revamp", json={})).json()
-    assert unchanged == {"action_uid": None, "description": "Database shop has this shape already."}
+    assert unchanged == {"action_uid": None, "description": "Database shop already has this layout."}
     async with console.store.begin() as session:
         for row in await shards.list_for_bdb(session, 1):
             row.slots = ("0-10", "11-8191", "8192-16383")[row.pair]

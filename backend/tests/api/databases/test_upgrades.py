@@ -91,8 +91,8 @@ async def test_dry_run_returns_the_steps_with_replicas_first(client: httpx.Async
     plan = (await client.post(f"{PATH}?dry_run", json={})).json()
     assert plan["description"] == "Upgrade of 5 shards of shop to Valkey 9.1.2"
     assert plan["steps"][:2] == [
-        "Replace replica redis:4 on node 2 (Valkey 8.0.1) by one with Valkey 9.1.2",
-        "Replace primary redis:1 on node 1 (Valkey 8.0.1) by one with Valkey 9.1.2",
+        "Replace replica redis:4 on node 2 (Valkey 8.0.1) with one that runs Valkey 9.1.2",
+        "Replace primary redis:1 on node 1 (Valkey 8.0.1) with one that runs Valkey 9.1.2",
     ]
     assert not any("redis:6" in step for step in plan["steps"])
     assert await newest(console) is None

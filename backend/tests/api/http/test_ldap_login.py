@@ -80,14 +80,14 @@ async def test_role_is_updated_from_groups_at_every_sign_in(
     assert (await browser.get("/v1/session")).status_code == 401, "the earlier session has ended as well"
     for _ in range(3):
         assert await basic_auth_status(other_network) == 403
-    assert len(await event_descriptions(client, "no directory group provides a role")) == 1, (
+    assert len(await event_descriptions(client, "the directory groups no longer provide a role")) == 1, (
         "repeated requests of a program are recorded once"
     )
     directory.groups["ann"] = [SHOP]
     assert await basic_auth_status(other_network) == 200
     directory.groups["ann"] = []
     assert (await sign_in(browser)).status_code == 403
-    assert len(await event_descriptions(client, "no directory group provides a role")) == 2
+    assert len(await event_descriptions(client, "the directory groups no longer provide a role")) == 2
 
 
 async def test_cached_password_creates_no_session_or_token(

@@ -203,7 +203,7 @@ async def test_removed_audit_lines_are_recorded_in_the_audit_log(store: Store, k
     # The newest line stays, so that the chain continues from it.
     ((third, _), (fourth, detail)) = await audit_lines(store)
     assert (third, fourth) == (3, 4)
-    assert detail.startswith("Lines 1 to 2 were removed by the retention policy (older than ")
+    assert detail.startswith("Records 1 to 2 were removed by the retention policy (older than ")
 
 
 async def test_the_audit_log_is_trimmed_at_most_once_a_day(store: Store, keeper: Housekeeping) -> None:

@@ -65,7 +65,7 @@ def test_every_change_of_an_entry_is_detected(change: dict[str, str], at: int) -
     stored, ends = intact_log()
     line, entry_link = stored[at]
     stored[at] = (replace(line, **change), entry_link)
-    assert check(stored, ends) == [f"Line {at + 1} was changed."]
+    assert check(stored, ends) == [f"Record {at + 1} was changed."]
 
 
 def test_text_moved_between_fields_changes_the_link() -> None:
@@ -75,27 +75,27 @@ def test_text_moved_between_fields_changes_the_link() -> None:
 def test_forged_link_is_detected_in_the_next_entry() -> None:
     stored, ends = intact_log()
     stored[1] = (stored[1][0], "0" * 64)
-    assert check(stored, ends) == ["Line 2 was changed.", "Line 3 was changed."]
+    assert check(stored, ends) == ["Record 2 was changed.", "Record 3 was changed."]
 
 
 def test_forged_link_of_the_last_entry_is_detected() -> None:
     stored, ends = intact_log()
     stored[4] = (stored[4][0], "0" * 64)
-    assert check(stored, ends) == ["Line 5 was changed."]
+    assert check(stored, ends) == ["Record 5 was changed."]
 
 
 def test_missing_entries_are_detected_at_any_position() -> None:
     stored, ends = intact_log()
-    assert check(stored[1:], ends) == ["Line 1 is missing."]
-    assert check(stored[:1] + stored[3:], ends) == ["Lines 2 to 3 are missing."]
-    assert check(stored[:4], ends) == ["Line 5 is missing."]
-    assert check([], ends) == ["Lines 1 to 5 are missing."]
+    assert check(stored[1:], ends) == ["Record 1 is missing."]
+    assert check(stored[:1] + stored[3:], ends) == ["Records 2 to 3 are missing."]
+    assert check(stored[:4], ends) == ["Record 5 is missing."]
+    assert check([], ends) == ["Records 1 to 5 are missing."]
 
 
 def test_ends_cannot_be_moved_without_the_key() -> None:
     stored, ends = intact_log()
     shorter = replace(ends, last=4, link=stored[3][1])
-    expected = "The stored positions of the first and last line were changed."
+    expected = "The stored positions of the first and last record were changed."
     assert check(stored[:4], shorter, sealed=seal(KEY, ends)) == [expected]
     assert check(stored[:4], shorter, sealed=seal(OTHER, shorter)) == [expected]
     assert check(stored[2:], replace(ends, first=3, before=stored[1][1]), sealed=seal(KEY, ends)) == [expected]
@@ -112,17 +112,17 @@ def test_log_cannot_be_forged_without_the_key() -> None:
 def test_entries_outside_the_ends_are_detected() -> None:
     stored, ends = intact_log()
     assert check(stored, replace(ends, first=3, before=stored[1][1])) == [
-        "Line 1 is from before the start of the audit log.",
-        "Line 2 is from before the start of the audit log.",
+        "Record 1 is from before the start of the audit log.",
+        "Record 2 is from before the start of the audit log.",
     ]
     out_of_range = [*stored, (AuditEntry(9), "0" * 64)]
-    assert check(out_of_range, ends) == ["Line 9 is from after the end of the audit log."]
+    assert check(out_of_range, ends) == ["Record 9 is from after the end of the audit log."]
 
 
 def test_restarted_log_is_reported() -> None:
     stored = chain([AuditEntry(1)])
     lost = ChainEnds(before="lost", last=1, link=link(KEY, "lost", AuditEntry(1)))
-    expected = "The stored positions of the first and last line were removed and created again."
+    expected = "The stored positions of the first and last record were removed and created again."
     assert check([(stored[0][0], lost.link)], lost) == [expected]
 
 

@@ -66,7 +66,7 @@ def test_a_removed_shard_whose_slots_are_served_leaves_the_store() -> None:
     assert (repair.removed, repair.empty) == ((3,), ())
     assert repair.slots_by_pair == HALVES
     assert describe(ROWS, mismatch) == (
-        "Agents did not have 1 shard (redis:3 on node 3). Its shards served other slots than the store contains."
+        "Agents did not have 1 shard (redis:3 on node 3). Its shards served different slots than the store contains."
     )
     assert describe_repair(ROWS, repair) == [
         "The store no longer contains 1 shard (redis:3 on node 3): other shards replaced them.",

@@ -223,7 +223,7 @@ async def test_a_stopped_run_keeps_its_measurements(
         add_output(agents, load, fake_load_generator.end_line(101.0, 1.0, 1000, stopped=True))
         agents.ended_loads.add(load)
         run = await wait_for_end(console, uid)
-    assert (run["status"], run["detail"]) == ("stopped", "It was cancelled by admin@example.org.")
+    assert (run["status"], run["detail"]) == ("stopped", "It was canceled by admin@example.org.")
     assert [each["status"] for each in run["loads"]] == ["ended", "skipped", "skipped"]
     assert [each["ops"] for each in run["summary"]["results"]] == [1000]
 

@@ -84,7 +84,7 @@ async def test_a_failure_after_the_deletion_is_reported_as_incomplete(
         failing.cancel()
         await wait_until(lambda: not agents.transfers)
     assert "failed 3 times. The file is corrupted." in restore["detail"]
-    assert "were deleted before, and it is incomplete now" in restore["detail"]
+    assert "had already been deleted, so it is incomplete" in restore["detail"]
     bdb = await get_bdb(console, 1)
     assert bdb is not None
     assert bdb.status == "active"

@@ -110,7 +110,7 @@ async def test_an_unknown_node_is_forgotten_and_keeps_an_alarm_open(
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", active_database.BDB, None)
     assert alarm.description == (
         "A node that does not belong to shop was in its cluster: 10.9.9.9:7000@17000, ffffffff…. "
-        "The shards were made to forget it. This is repeated if it returns. "
+        "It was removed from all shards (CLUSTER FORGET), and will be removed again if it returns. "
         "Internode traffic is not encrypted, so any client that can reach a shard's bus port can do this."
     )
     set_cluster_nodes(agents)

@@ -92,7 +92,7 @@ async def test_a_raised_epoch_keeps_an_alarm_open_for_a_while(
     [alarm] = await alarms(console)
     assert (alarm.severity, alarm.source, alarm.bdb_uid, alarm.ended_at) == ("ERROR", "bdb", active_database.BDB, None)
     assert alarm.description == (
-        "Unexpected changes to shop: the epoch of redis:2 rose from 2 to 9. The cause can be a person with the "
+        "Unexpected changes to shop: the epoch of redis:2 increased from 2 to 9. The cause can be a client with the "
         "database's admin password, or with access to a shard's bus port, which is not encrypted."
     )
     assert alarm.details["increases"] == [{"shard_uid": 2, "before": 2, "after": 9}]
@@ -100,7 +100,7 @@ async def test_a_raised_epoch_keeps_an_alarm_open_for_a_while(
     await loop.sweep()
     await loop.sweep()
     [alarm] = await alarms(console)
-    assert "redis:2 rose from 2 to 9; the epoch of redis:1 rose from 1 to 12. " in alarm.description
+    assert "redis:2 increased from 2 to 9; the epoch of redis:1 increased from 1 to 12. " in alarm.description
     clock.now += OPEN_SECONDS
     await loop.sweep()
     assert (await alarms(console))[0].ended_at is None
@@ -224,7 +224,7 @@ async def test_the_alarm_text_depends_on_encryption(console: Console, agents: Fa
         bdb.shard_certificates = {"ca": ""}
     await raise_epoch(loop, agents)
     [alarm] = await alarms(console)
-    assert alarm.description.endswith("The cause can be a person with the database's admin password or private keys.")
+    assert alarm.description.endswith("The cause can be a client with the database's admin password or private keys.")
 
 
 async def test_only_the_epoch_loop_of_a_console_ends_the_alarm(

@@ -63,7 +63,7 @@ class SlotMovingAgents(ReplicatingAgents):
             return SlotsMoved(count=0, keys=0, reason="no reply to MIGRATE")
         source = self.running[node.uid].get(request.uid)
         if source is None or source.uid in self.died or self.failure:
-            return SlotsMoved(count=0, keys=0, reason=self.failure or f"shard {request.uid} does not run here")
+            return SlotsMoved(count=0, keys=0, reason=self.failure or f"shard {request.uid} does not run on this node")
         requested = list(slots.each(tuple(request.slots)))
         self._moves += 1
         for slot in requested[: self.batch_size]:

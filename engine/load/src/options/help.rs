@@ -57,7 +57,7 @@ Objects
       --key-minimum=N                (0)
       --key-maximum=N                (10000000)
       --key-pattern=SETS:GETS        R random, S sequential, P parallel, G gaussian, Z zipf (R:R)
-      --key-stddev= --key-median=    for pattern G (a sixth of the range, its centre)
+      --key-stddev= --key-median=    for pattern G (a sixth of the range, its center)
       --key-zipf-exp=                for pattern Z (1)
       --distinct-client-seed         different sequence of keys for each client
       --randomize                    different sequence of keys for each run

@@ -29,7 +29,7 @@ export const updateNode = (uid: number, changes: NodeUpdate) =>
 export const zoneError = (zone: string): string | undefined =>
   /^([A-Za-z]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?)?$/.test(zone)
     ? undefined
-    : 'Use up to 63 letters, digits, hyphens and underscores. Start with a letter, and end with a letter or digit.';
+    : 'Use up to 63 letters, digits, hyphens, and underscores. Start with a letter, and end with a letter or digit.';
 
 /** Return the zones of nodes, sorted. Zones are not case-sensitive; the first spelling is returned. */
 export function zonesOf(nodes: readonly Pick<Node, 'rack_id'>[]): string[] {

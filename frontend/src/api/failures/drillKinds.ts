@@ -41,12 +41,12 @@ export const DRILLS: readonly Drill[] = [
     targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
-      `All processes of node ${node} are stopped for ${seconds} s without closing connections, as when a machine hangs. This is harder to detect than a crash, so it takes slightly longer until replicas are promoted.`,
+      `All processes of node ${node} are suspended for ${seconds} s without closing connections, as when a machine hangs. This is harder to detect than a crash, so it takes slightly longer until replicas are promoted.`,
   },
   {
     kind: 'cut_off',
-    label: 'Cut the node off from the network',
-    action: 'Cut node off',
+    label: 'Isolate the node from the network',
+    action: 'Isolate node',
     targetsShard: false,
     timed: true,
     effect: (node, seconds) =>
@@ -77,7 +77,7 @@ export const DRILLS: readonly Drill[] = [
     targetsShard: true,
     timed: true,
     effect: (node, seconds, shard) =>
-      `The process of redis:${shard} on node ${node} is stopped for ${seconds} s. If it is a primary, its replica is promoted.`,
+      `The process of redis:${shard} on node ${node} is suspended for ${seconds} s. If it is a primary, its replica is promoted.`,
   },
 ];
 

@@ -70,7 +70,7 @@ export function Search({ onClose }: { onClose: () => void }) {
           <TextInput
             data-autofocus
             role="combobox"
-            aria-label="Search databases, nodes, shards and events"
+            aria-label="Search databases, nodes, shards, and events"
             aria-expanded
             aria-controls="search-results"
             aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
@@ -105,7 +105,7 @@ export function Search({ onClose }: { onClose: () => void }) {
               );
             })}
           </div>
-          {hits.length === 0 && !pending && <p className="dim">No match</p>}
+          {hits.length === 0 && !pending && <p className="dim">No matches</p>}
         </Modal.Body>
       </Modal.Content>
     </Modal.Root>

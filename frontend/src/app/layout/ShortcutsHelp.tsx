@@ -4,7 +4,7 @@ import { Fragment } from 'react';
 import classes from './Frame.module.css';
 
 const KEYS = [
-  [['/'], 'Search databases, nodes, shards and events'],
+  [['/'], 'Search databases, nodes, shards, and events'],
   [['g', 'o'], 'Go to overview'],
   [['g', 'd'], 'Go to databases'],
   [['g', 'n'], 'Go to nodes'],

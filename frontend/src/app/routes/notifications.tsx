@@ -31,7 +31,7 @@ export function NotificationsPage() {
               <span>
                 Add a receiver to get a message when an alarm is raised and when it ends. A receiver
                 is an email address, a webhook of a chat or on-call service, a Prometheus
-                Alertmanager or a syslog server.
+                Alertmanager, or a syslog server.
               </span>
             </EmptyState>
           }

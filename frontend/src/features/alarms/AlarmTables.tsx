@@ -57,8 +57,8 @@ function ActiveAlarms({ names }: { names: Names }) {
         empty={
           <EmptyState title="No active alarms">
             <span>
-              The console checks nodes, shards, replication, memory and flash every second, and your
-              alert thresholds for throughput, latency and usage.
+              Every second, the console checks nodes, shards, replication, memory, and flash, and
+              your alert thresholds for throughput, latency, and usage.
             </span>
           </EmptyState>
         }

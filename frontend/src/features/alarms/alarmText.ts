@@ -34,7 +34,7 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `${shards(alarm)} of ${name} hold the same data and are both on node ${alarm.node_uid}`,
   alarm_rack_aware_violation: ({ pairs }, name) => {
     const count = list(pairs).length;
-    return `${name} is rack-aware, but ${plural(count, 'replication pair')} ${count === 1 ? 'has' : 'have'} no copies in different zones. Rebalance the database`;
+    return `${name} is rack-aware, but ${plural(count, 'replication pair')} ${count === 1 ? 'does' : 'do'} not have copies in different zones. Rebalance the database`;
   },
   alarm_no_replica: ({ pairs }, name) => {
     const count = list(pairs).length;
@@ -107,9 +107,9 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
   alarm_flash_overcommit: ({ node_uid }) =>
     `The flash limits of the shards on node ${node_uid} exceed its flash`,
   alarm_console_lost: ({ host }) =>
-    `Console ${host} is lost: it stopped without notice, or cannot reach the store`,
+    `Console ${host} is lost: it stopped unexpectedly, or cannot reach the store`,
   alarm_storage_full: ({ node_uid }) =>
-    `The storage of node ${node_uid} is nearly full: shards can neither start nor persist`,
+    `The storage of node ${node_uid} is nearly full: shards can neither start nor persist data`,
 };
 
 export function activeAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>): ActiveAlarm {

@@ -71,8 +71,8 @@ function Verdict({ check, error }: { check: AuditCheck | undefined; error: Error
 
 function Faults({ faults }: { faults: readonly string[] }) {
   return (
-    <Alert color="red" mt="sm" title="The store was changed without the console">
-      Compare the audit log with a copy on another system, and revoke the access to the store.
+    <Alert color="red" mt="sm" title="The store was changed outside the console">
+      Compare the audit log with a copy on another system, and revoke access to the store.
       <ul className={classes.faults}>
         {faults.map((error) => (
           <li key={error}>{error}</li>

@@ -106,8 +106,8 @@ export function RunTable() {
             Compare {chosen.length} runs
           </Button>{' '}
           {chosen.length < 2
-            ? 'Select at least one more run. The first selected run is the base.'
-            : 'The first selected run is the base.'}
+            ? 'Select at least one more run. The first selected run is the baseline.'
+            : 'The first selected run is the baseline.'}
         </Card>
       )}
       <Card flush>

@@ -24,7 +24,7 @@ export function ClusterBackups(props: Props) {
           <EmptyState title="No backups yet">
             <span>
               A backup stores the keys of a database outside the cluster. Add a location below, and
-              then choose <em>Back up now…</em> on the tab <em>Backups</em> of a database.
+              then choose <em>Back up now…</em> on the <em>Backups</em> tab of a database.
             </span>
             <Link to="/databases">All databases</Link>
           </EmptyState>

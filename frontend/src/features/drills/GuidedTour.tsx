@@ -133,7 +133,7 @@ function Tour({ since, seconds }: TourStart) {
         <p role="alert" className={classes.failed}>
           <StatusIcon tone="broken" />
           <span>
-            The drill {drill.status === 'failed' ? 'failed' : 'was cancelled'}
+            The drill {drill.status === 'failed' ? 'failed' : 'was canceled'}
             {reason ? `: ${reason}` : '.'} End the tour and start again.
           </span>
         </p>
@@ -166,7 +166,7 @@ function Tour({ since, seconds }: TourStart) {
         <p className={classes.failed}>
           <StatusIcon tone="attention" />
           <span>
-            {missed} of {steps.length} steps did not meet the expectation. {missReason(conditions)}
+            {missed} of {steps.length} steps did not meet expectations. {missReason(conditions)}
           </span>
         </p>
       )}

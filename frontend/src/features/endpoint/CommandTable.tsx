@@ -10,7 +10,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './endpoint.module.css';
 
-const NOT_MEASURED = 'Answered by the endpoint itself: no shard latency was measured';
+const NOT_MEASURED = 'Served by the endpoint itself: no shard latency was measured';
 
 export function CommandTable({ bdb }: { bdb: number }) {
   const { data, error } = useQuery(endpointCommandsQuery(bdb));
@@ -25,7 +25,7 @@ export function CommandTable({ bdb }: { bdb: number }) {
         <p className={classes.commandsNote}>
           {data.detail && <strong>{data.detail} </strong>}
           Most used commands of the last {format('plain', data.interval)} s, over all proxies. The
-          latency of blocking commands such as BLPOP includes the time for which they wait.
+          latency of blocking commands such as BLPOP includes the time that they wait.
         </p>
       ) : null}
       {(data || !error) && (

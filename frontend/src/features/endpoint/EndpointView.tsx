@@ -40,7 +40,7 @@ export function EndpointView({ bdb, charts }: Props) {
     );
   }
   if (error && !endpoint) {
-    return <EmptyState title="The endpoint could not be read">{messageOf(error)}</EmptyState>;
+    return <EmptyState title="The endpoint could not be loaded">{messageOf(error)}</EmptyState>;
   }
   if (!endpoint) return <PageSkeleton />;
   return <OpenEndpoint bdb={bdb} endpoint={endpoint} charts={charts} />;

@@ -165,7 +165,7 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           rowKey={eventRowKey}
           empty={
             <EmptyState
-              title={log.error ? 'The event log could not be read' : 'No matching events'}
+              title={log.error ? 'The event log could not be loaded' : 'No matching events'}
             >
               <span>
                 {log.error ? messageOf(log.error) : 'Try a longer time range or fewer filters.'}

@@ -96,6 +96,6 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
 function stateOf(shard: Shard): { tone: Tone; text: string } {
   if (isShardStarting(shard)) return { tone: 'progress', text: 'Starting' };
   if (isShardDown(shard)) return { tone: 'broken', text: 'Down' };
-  if (shard.detailed_status === 'ok') return { tone: 'ok', text: 'Ok' };
+  if (shard.detailed_status === 'ok') return { tone: 'ok', text: 'OK' };
   return { tone: 'attention', text: shard.detailed_status };
 }

@@ -28,7 +28,7 @@ export function SetZone({ node, onClose }: { node: Node; onClose: () => void }) 
       />
       <ZoneInput
         label="Second zone"
-        description="If the machine also depends on another rack or zone, and is lost with it."
+        description="Set it if the machine is also lost when another rack or zone fails."
         zone={second}
         onChange={setSecond}
       />

@@ -20,7 +20,7 @@ export type Kind = Webhook['kind'];
 export const KINDS: Record<Kind, { label: string; help: string; placeholder: string }> = {
   webhook: {
     label: 'Webhook',
-    help: 'Receives POST requests with JSON. The field text is one line that chat services can show.',
+    help: 'Receives POST requests with JSON. The field text is a single line that chat services can display.',
     placeholder: 'https://hooks.example.org/…',
   },
   email: {
@@ -30,7 +30,7 @@ export const KINDS: Record<Kind, { label: string; help: string; placeholder: str
   },
   alertmanager: {
     label: 'Prometheus Alertmanager',
-    help: 'The address of the Alertmanager. It receives alarms as alerts, and active ones again every minute.',
+    help: 'The address of the Alertmanager. It receives alarms as alerts. Active alarms are sent again every minute.',
     placeholder: 'http://alertmanager.example.org:9093',
   },
   syslog: {
@@ -43,7 +43,7 @@ export const KINDS: Record<Kind, { label: string; help: string; placeholder: str
 export const KIND_CHOICES = Object.entries(KINDS).map(([value, { label }]) => ({ value, label }));
 
 const EVENT_CHOICES = [
-  { value: 'alarms', label: 'Alarms and their end' },
+  { value: 'alarms', label: 'Alarms (raised and ended)' },
   { value: 'all', label: 'All events' },
 ] as const;
 const AUDIT_CHOICE = { value: 'audit', label: 'Audit log' } as const;
@@ -111,6 +111,6 @@ export function urlError(text: string): string | undefined {
   if (!url || !/^https?:$/.test(url.protocol))
     return 'The address must start with https:// or http://';
   if (url.username || url.password)
-    return 'The address must not contain a user and password, because others could see them';
+    return 'The address must not contain a user and password, because other users could see them';
   return undefined;
 }

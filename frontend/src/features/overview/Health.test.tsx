@@ -45,7 +45,7 @@ describe('Health', () => {
   it('does not report a healthy cluster while the alarms are unknown', async () => {
     delete replies['/v1/cluster/health'];
     show();
-    expect(await screen.findByText(/could not be read/)).toBeTruthy();
+    expect(await screen.findByText(/could not be loaded/)).toBeTruthy();
     expect(screen.getByRole('button', { name: 'Try again' })).toBeTruthy();
     expect(screen.queryByText(/healthy/)).toBeNull();
   });

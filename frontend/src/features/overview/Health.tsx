@@ -57,7 +57,7 @@ export function Health({ problems, stale }: Props) {
     return (
       <h1 className={classes.health} role="alert">
         <StatusIcon tone="unknown" size={20} />
-        <span>The cluster status could not be read: {messageOf(failed.error)}</span>
+        <span>The cluster status could not be loaded: {messageOf(failed.error)}</span>
         <Button
           variant="default"
           onClick={() => {

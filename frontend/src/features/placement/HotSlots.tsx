@@ -102,7 +102,7 @@ function NoSlots({ snapshot }: { snapshot: Snapshot | undefined }) {
     <EmptyState title="No hot slots yet">
       <span>
         Each key belongs to one of 16,384 hash slots. When clients use the database, the slots with
-        the most CPU time, bytes or keys appear here.
+        the most CPU time, bytes, or keys appear here.
       </span>
     </EmptyState>
   );

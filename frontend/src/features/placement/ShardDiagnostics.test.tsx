@@ -95,7 +95,7 @@ describe('ShardDiagnostics', () => {
     expect(screen.queryByText('valkey_version')).toBeNull();
     expect(screen.getByText('used_memory')).toBeTruthy();
     fireEvent.change(screen.getByLabelText('Filter INFO'), { target: { value: 'nothing' } });
-    expect(screen.getByText('No match')).toBeTruthy();
+    expect(screen.getByText('No matches')).toBeTruthy();
   });
 
   it('shows the error if the shard does not respond', async () => {

@@ -46,10 +46,10 @@ function Section({ title, children }: { title: string; children: ReactNode }) {
 type Entry = SlowLog['entries'][number];
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { id: 'at', header: 'When', cell: ({ at }) => <Ago time={at * 1000} /> },
+  { id: 'at', header: 'Time', cell: ({ at }) => <Ago time={at * 1000} /> },
   {
     id: 'took',
-    header: 'Took',
+    header: 'Duration',
     align: 'right',
     sort: ({ microseconds }) => microseconds,
     cell: ({ microseconds }) => <span className="num">{format('latency', microseconds)}</span>,
@@ -209,7 +209,7 @@ function Info({ shard }: { shard: string }) {
           </div>
         ))}
       </dl>
-      {data && found.length === 0 && <p className="dim small">No match</p>}
+      {data && found.length === 0 && <p className="dim small">No matches</p>}
     </>
   );
 }

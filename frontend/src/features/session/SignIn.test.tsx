@@ -175,13 +175,13 @@ it('links to single sign-on if it is configured, and passes the requested page',
 it('shows why single sign-on failed', () => {
   cleanup();
   show({ ssoError: 'no_role' });
-  expect(screen.getByText(/in no group that has a role here/)).toBeTruthy();
+  expect(screen.getByText(/None of your groups has a role in this console/)).toBeTruthy();
   cleanup();
   show({ ssoError: 'too_many_groups' });
   expect(screen.getByText(/in too many groups/)).toBeTruthy();
   cleanup();
   show({ ssoError: 'provider_fault' });
-  expect(screen.getByText(/The event log has the reason/)).toBeTruthy();
+  expect(screen.getByText(/The event log contains the reason/)).toBeTruthy();
 });
 
 it('warns if the browser would drop the session cookie', () => {

@@ -9,12 +9,12 @@ const MESSAGES = new Map(
       'The provider did not send your username. Ask an administrator to check the claim with the username.',
     email_not_verified: 'The provider did not confirm that your email address is verified.',
     no_role:
-      'You are in no group that has a role here. Ask an administrator of the groups for access.',
+      'None of your groups has a role in this console. Ask an administrator of your groups for access.',
     too_many_groups:
-      'You are in too many groups, so the provider did not send them. Ask an administrator; the event log has the details.',
+      'You are in too many groups, so the provider did not send them. Ask an administrator; the event log contains the details.',
     no_such_user: 'You are not a user of this console yet. Ask an administrator to add you.',
     local_user:
-      'You sign in with a password here. An administrator can change this to single sign-on.',
+      'You sign in to this console with a password. An administrator can change this to single sign-on.',
     other_account: 'Your username belongs to another account of the provider.',
     sso_not_configured: 'Single sign-on is no longer configured.',
     busy: 'Too many users are signing in. Try again in a few seconds.',
@@ -23,4 +23,4 @@ const MESSAGES = new Map(
 
 export const ssoErrorMessage = (code: string): string =>
   MESSAGES.get(code) ??
-  'The response of the single sign-on provider is invalid. The event log has the reason.';
+  'The response of the single sign-on provider is invalid. The event log contains the reason.';

@@ -20,7 +20,7 @@ export function SupportBundle({ may }: { may: boolean }) {
         <p className={classes.intro}>
           A support bundle is an archive that you can send to your support contact. It contains
           settings, states, events, the metrics of the last hour, and the most recent log lines of
-          the console and of every node. It does not contain passwords, keys or the data of
+          the console and of every node. It does not contain passwords, keys, or the data of
           databases. Names and addresses are included, so check the archive before you share it.
         </p>
         <SubmitButton

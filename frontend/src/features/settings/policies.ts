@@ -55,7 +55,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'canary_writes_per_second',
         label: 'Canary writes per second',
-        help: 'Small writes without effect to each primary that receives no client writes, so that outages are measured without client traffic.',
+        help: 'Writes that change nothing, sent to each primary that receives no client writes, so that outages are measured without client traffic.',
         zero: 'none',
       },
       {
@@ -134,7 +134,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'default_oss_cluster',
         label: 'Cluster API',
-        help: 'If on, cluster-aware clients can find out which node serves which key of a sharded database.',
+        help: 'If on, cluster-aware clients can discover which node serves which key of a sharded database.',
       },
       {
         name: 'data_internode_encryption',
@@ -160,13 +160,13 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'backup_pace',
         label: 'Backup pace',
-        help: 'Gentle uses only CPU time that clients leave, so backups of busy databases take longer. Fast backs up at full speed while requests wait.',
+        help: 'Gentle uses only CPU time that clients do not need, so backups of busy databases take longer. Fast backs up at full speed while requests wait.',
         choices: { gentle: 'gentle', fast: 'fast' },
       },
       {
         name: 'backup_max_bytes_per_second',
         label: 'Maximum rate of backups',
-        help: 'Uncompressed data per second that all backups on a node read together. Limit it if backups must not fill the network.',
+        help: 'Uncompressed data per second that all backups on a node read together. Set a limit if backups must not saturate the network.',
         unit: 'bytes',
         zero: 'unlimited',
       },
@@ -211,7 +211,7 @@ export const SECTIONS: readonly Section[] = [
         name: 'password_complexity',
         ofCluster: true,
         label: 'Require complex passwords',
-        help: 'A password needs lowercase and uppercase letters, digits and other characters, and must not be the name of the user.',
+        help: 'A password needs lowercase and uppercase letters, digits, and other characters, and must not be the name of the user.',
       },
       {
         name: 'password_expiration_duration',
@@ -236,7 +236,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'shard_firewall',
         label: 'Open the ports of shards to nodes only',
-        help: 'If on, agents that are permitted to filter packets admit only nodes of the cluster. The page of each node shows the state.',
+        help: 'If on, agents that are permitted to filter packets allow only nodes of the cluster to connect. The page of each node shows the state.',
       },
       {
         name: 'metrics_auth',
@@ -270,13 +270,13 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'max_saved_events_per_type',
         label: 'Events per type',
-        help: 'The newest events are kept, and always all events of the last day.',
+        help: 'The newest events are kept. Events of the last day are always kept.',
         zero: 'unlimited',
       },
       {
         name: 'actions_keep_days',
         label: 'Finished actions',
-        help: 'Includes the steps of the actions, restores, and imports.',
+        help: 'Also applies to the steps of actions, restores, and imports.',
         unit: 'days',
         zero: 'forever',
       },
@@ -314,7 +314,7 @@ export const SECTIONS: readonly Section[] = [
         name: 'email_from',
         ofCluster: true,
         label: 'Sender',
-        help: 'Sender address of emails; if empty, shardboard at the name of the cluster.',
+        help: 'Sender address of emails; if empty, shardboard@ followed by the cluster name.',
       },
     ],
   },
@@ -324,7 +324,7 @@ export const SECTIONS: readonly Section[] = [
       {
         name: 'drills_enabled',
         label: 'Allow drills',
-        help: 'Administrators can cause failures on purpose. Do not allow drills if databases serve production traffic.',
+        help: 'Administrators can cause failures deliberately. Do not allow drills if databases serve production traffic.',
       },
     ],
   },

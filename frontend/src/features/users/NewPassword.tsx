@@ -19,7 +19,7 @@ export function NewPassword({ user, onClose }: { user: User; onClose: () => void
     submit: (password) => invalidateAfter(changeUser(user.uid, { password })),
   };
   const add: PasswordChange = {
-    label: 'Add the new password, so that you can update programs one after the other',
+    label: 'Add the new password, so that you can update programs one after another',
     action: 'Add password',
     effect:
       'Existing sessions and tokens keep working. Update all programs, then remove the old password.',

@@ -71,7 +71,7 @@ describe('AddUser', () => {
     const onClose = vi.fn();
     open(<AddUser onClose={onClose} />);
     expect(button('Add user').disabled).toBe(true);
-    type(/Signs in as/, 'ann');
+    type(/Username/, 'ann');
     fireEvent.click(button('Generate'));
     fireEvent.click(button('Add user'));
     expect(await screen.findByText('There is a user ann already.')).toBeTruthy();

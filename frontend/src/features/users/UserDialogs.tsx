@@ -47,7 +47,7 @@ export function AddUser({ onClose }: CloseProps) {
       onClose={onClose}
     >
       <TextInput
-        label="Signs in as"
+        label="Username"
         description="An email address or another name; cannot be changed later"
         required
         maxLength={254}
@@ -60,7 +60,7 @@ export function AddUser({ onClose }: CloseProps) {
       {ssoName && (
         <NativeSelect
           label="Sign-in method"
-          description={usesSso ? `The name above must be the username at ${ssoName}` : undefined}
+          description={usesSso ? `The username above must be the one at ${ssoName}` : undefined}
           data={[
             { value: 'regular', label: 'Password' },
             { value: 'sso', label: ssoName },

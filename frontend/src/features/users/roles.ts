@@ -9,12 +9,12 @@ export const ROLES: readonly { value: string; label: string; description: string
   {
     value: 'cluster_member',
     label: 'Cluster member',
-    description: 'Create, change and delete databases; view the cluster',
+    description: 'Create, change, and delete databases; view the cluster',
   },
   {
     value: 'db_member',
     label: 'Database member',
-    description: 'Create, change and delete databases',
+    description: 'Create, change, and delete databases',
   },
   {
     value: 'cluster_viewer',
@@ -30,7 +30,7 @@ export const ROLES: readonly { value: string; label: string; description: string
     value: 'user_manager',
     label: 'User manager',
     description:
-      'Add, change and delete users; grant only permissions that user managers have; view the cluster with its events',
+      'Add, change, and delete users; grant only permissions that user managers have; view the cluster with its events',
   },
   { value: 'none', label: 'No access', description: 'No permissions in the console' },
 ];

@@ -160,7 +160,7 @@ describe('HeatHistory', () => {
     expect(history.pending).toBe(true);
     await ensureRange(NOW - 60, NOW);
     expect(history.pending).toBe(false);
-    expect(history.reason).toBe('The stored history could not be read: no');
+    expect(history.reason).toBe('The stored history could not be loaded: no');
     await advance(1);
     expect(requests.length).toBe(1);
     respond = succeeding;

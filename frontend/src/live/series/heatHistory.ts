@@ -143,7 +143,7 @@ export class HeatHistory {
       this.nextReadAt = this.now() + readIntervalMs(step);
     } catch (error) {
       if (controller.signal.aborted) return;
-      if (!this.loaded) this.reason = `The stored history could not be read: ${messageOf(error)}`;
+      if (!this.loaded) this.reason = `The stored history could not be loaded: ${messageOf(error)}`;
       this.nextReadAt = this.now() + RETRY_MS;
     }
     this.request = null;

@@ -151,7 +151,7 @@ export class HistorySeries {
       this.reason = undefined;
     } catch (error) {
       if (this.request !== request) return;
-      this.reason = `The stored history could not be read: ${messageOf(error)}`;
+      this.reason = `The stored history could not be loaded: ${messageOf(error)}`;
       if (!this.idle) this.schedule(this.names().join() === names ? RETRY_MS : 0);
     }
     this.request = null;

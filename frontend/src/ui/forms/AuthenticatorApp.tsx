@@ -73,7 +73,7 @@ export function RecoveryCodeList({ codes }: { codes: readonly string[] }) {
     <>
       <span>
         These are your recovery codes. They are shown only once. Store them where you can find them
-        without your phone: each code replaces the code of the app for one sign-in.
+        without your phone: each code can be used once instead of a code from the app.
       </span>
       <CopyBlock text={codes.join('\n')} label="Copy recovery codes" />
     </>

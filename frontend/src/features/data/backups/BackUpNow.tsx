@@ -34,13 +34,13 @@ export function BackUpNow({ bdb, onClose }: Props) {
     >
       {locations?.length === 0 ? (
         <span>
-          No location is configured yet. An administrator can add one on the page{' '}
-          <Link to="/backups">Backups</Link>.
+          No location is configured yet. An administrator can add one on the{' '}
+          <Link to="/backups">Backups</Link> page.
         </span>
       ) : (
         <NativeSelect
           label="Location"
-          description="The nodes write one file per shard. Clients are served during the backup."
+          description="The nodes write one file per shard. The database keeps serving clients during the backup."
           data-autofocus
           value={String(location?.uid ?? '')}
           onChange={(event) => setChosen(Number(event.currentTarget.value))}

@@ -162,14 +162,14 @@ export function BackupDialogs({ dialog, onClose }: DialogsProps) {
         onConfirm={() => invalidateAfter(resumeBackup(backup.uid))}
         onClose={onClose}
       >
-        Complete files are kept, and the other shards are backed up now. The files then contain
-        moments that are further apart than those of a new backup.
+        Complete files are kept, and the other shards are backed up now. The files are then
+        snapshots of moments that are further apart than in a new backup.
       </SubmitDialog>
     );
   return (
     <ConfirmByTyping
       title={`Delete backup of ${backup.bdb_name}?`}
-      warning="The files of this backup are deleted from its location. The database cannot be restored to this point any longer. This cannot be undone."
+      warning="The files of this backup are deleted from its location. The database can no longer be restored to this point. This cannot be undone."
       name={backup.bdb_name}
       action="Delete backup"
       onConfirm={() => invalidateAfter(deleteBackup(backup.uid))}

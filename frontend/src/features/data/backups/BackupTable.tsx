@@ -240,7 +240,7 @@ function columnsOf({ bdbs, may, onOpen, onDialog }: ColumnContext): Column<Backu
 
 function DatabaseLink({ backup, bdbs }: { backup: Backup; bdbs: readonly Bdb[] }) {
   const bdb = bdbs.find(({ uid }) => uid === backup.bdb_uid);
-  if (!bdb) return <span title="The database does not exist any longer">{backup.bdb_name}</span>;
+  if (!bdb) return <span title="The database no longer exists">{backup.bdb_name}</span>;
   return (
     <Link to="/databases/$uid/backups" params={{ uid: String(bdb.uid) }}>
       {bdb.name}

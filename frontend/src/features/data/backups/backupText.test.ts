@@ -98,9 +98,15 @@ describe('the verification', () => {
     expect(verification({ ...BACKUP, verified: null })).toBeNull();
   });
 
+  it('is not possible without a private key', () => {
+    const unreadable = { ...BACKUP, verified: null, is_decryptable: false } as const;
+    expect(verification(unreadable)?.text).toBe('Not verified: the console has no private key');
+    expect(verification({ ...unreadable, status: 'failed' })).toBeNull();
+  });
+
   it('names keys and duration of the test', () => {
     expect(plain(verification({ ...BACKUP, verified })?.title ?? '')).toBe(
-      'Restored 2,100 keys into a test database in 41 s.',
+      'Restored 2,100 keys into a temporary database in 41 s.',
     );
   });
 

@@ -10,7 +10,7 @@ const STATUSES: Record<Status, { tone: Tone; text: string }> = {
   running: { tone: 'progress', text: 'Running' },
   succeeded: { tone: 'ok', text: 'Succeeded' },
   failed: { tone: 'broken', text: 'Failed' },
-  cancelled: { tone: 'attention', text: 'Cancelled' },
+  cancelled: { tone: 'attention', text: 'Canceled' },
   deleting: { tone: 'progress', text: 'Deleting' },
 };
 
@@ -79,7 +79,7 @@ export function verification({
         };
   const { ok, keys, seconds, detail } = verified;
   if (!ok) return { tone: 'broken', text: 'Failed', title: detail };
-  const title = `Restored ${plural(keys, 'key')} into a test database in ${duration(seconds)}. ${detail}`;
+  const title = `Restored ${plural(keys, 'key')} into a temporary database in ${duration(seconds)}. ${detail}`;
   return { tone: 'ok', text: 'Verified', title: title.trim() };
 }
 

@@ -112,8 +112,8 @@ function KeyHint({ location }: { location: BackupLocation }) {
   return (
     <span className="dim">
       {location.is_encrypted
-        ? 'The public keys of the location encrypt the backup, which contains the store key. A restore needs a private key of the location.'
-        : 'The store key encrypts the backup. A restore needs the store key: keep a copy of it outside of this machine.'}
+        ? 'The public keys of the location encrypt the backup, which contains the store key. A restore requires a private key of the location.'
+        : 'The store key encrypts the backup. A restore requires the store key: keep a copy of it on another machine.'}
     </span>
   );
 }

@@ -80,9 +80,9 @@ function ConsoleBackupCard() {
           empty={
             <EmptyState title="The console has no backup">
               <span>
-                A backup contains all settings of the cluster, its users, and the console CA, but no
-                data of databases. With it, a lost console can be replaced without joining the nodes
-                again.
+                A backup contains all settings of the cluster, its users, and the console CA, but
+                not the data of databases. With it, a lost console can be replaced without rejoining
+                the nodes.
               </span>
             </EmptyState>
           }
@@ -164,7 +164,7 @@ const columnsOf = (onDialog: (dialog: ConsoleBackupDialog) => void): Column<Cons
   },
   {
     id: 'key',
-    header: 'A restore needs',
+    header: 'Required for restore',
     optional: true,
     cell: ({ has_store_key, status }) =>
       status === 'succeeded' ? (

@@ -73,8 +73,8 @@ function CreateKey({ onCreated }: { onCreated: (key: NewBackupKey) => void }) {
     return (
       <div role="status">
         <p>
-          Save this private key outside of the cluster now. Without it, backups cannot be restored
-          if the console is lost.
+          Save this private key outside the cluster now. Without it, backups cannot be restored if
+          the console is lost.
         </p>
         <CopyBlock text={created.identity} label="Copy private key" />
       </div>

@@ -106,7 +106,7 @@ export function TestLocation({ location, onClose }: LocationProps) {
     <Modal opened onClose={onClose} title={`Test location ${location.name}`} centered>
       <Stack gap="sm">
         <span>
-          A node writes, reads, lists and deletes a small file in{' '}
+          A node writes, reads, lists, and deletes a small file in{' '}
           {placeText(location.location) || 'the location'}.
         </span>
         <LocationTest onTest={() => testLocation(location.uid)} />

@@ -120,7 +120,7 @@ function columnsOf(
     },
     {
       id: 'place',
-      header: 'Place',
+      header: 'Destination',
       cell: ({ location }) => {
         const place = placeText(location);
         return place ? (

@@ -66,7 +66,7 @@ const address = (placeholder: string, description?: string): LocationField => ({
 export const LOCATION_TYPES = {
   mount_point: {
     label: 'Mount point',
-    help: 'A folder that all nodes reach under the same path, usually a network file system',
+    help: 'A folder that all nodes can access at the same path, usually a network file system',
     fields: [
       {
         name: 'path',
@@ -74,7 +74,7 @@ export const LOCATION_TYPES = {
         kind: 'text',
         required: true,
         description:
-          'An existing folder below /media, /mnt, /srv or /var/backups, or below SHARDBOARD_BACKUP_ROOTS of the agents',
+          'An existing folder below /media, /mnt, /srv, or /var/backups, or below SHARDBOARD_BACKUP_ROOTS of the agents',
         placeholder: '/mnt/backups',
       },
     ],
@@ -170,7 +170,7 @@ export const LOCATION_TYPES = {
   },
   ftp: {
     label: 'FTP or FTPS',
-    help: 'A server for FTP, with or without TLS',
+    help: 'An FTP server, with or without TLS',
     url: { field: 'url', schemes: ['ftp:', 'ftps:'] },
     fields: [
       address(
@@ -184,7 +184,7 @@ export const LOCATION_TYPES = {
   },
   sftp: {
     label: 'SFTP',
-    help: 'A server for SFTP',
+    help: 'An SFTP server',
     url: { field: 'sftp_url', schemes: ['sftp:'] },
     fields: [
       address('sftp://files.example.com/backups'),
@@ -212,7 +212,7 @@ export const LOCATION_TYPES = {
   },
   upload: {
     label: 'This computer',
-    help: 'RDB files, uploaded with the browser',
+    help: 'RDB files, uploaded from your browser',
     fields: [],
   },
 } as const satisfies Record<string, LocationType>;

@@ -155,7 +155,7 @@ function CancelRestore({ restore }: { restore: Restore }) {
 function NodeList({ restore }: { restore: Restore }) {
   return (
     <DataTable
-      label="Nodes of the restore"
+      label="Progress by node"
       columns={NODE_COLUMNS}
       rows={restore.nodes}
       rowKey={({ node_uid }) => node_uid}

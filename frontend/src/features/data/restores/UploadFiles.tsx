@@ -19,7 +19,7 @@ export function UploadFiles({ uploads }: { uploads: Uploads }) {
     return (
       <span>
         Uploaded files are stored in a location until they are imported. An administrator can add
-        one on the page <Link to="/backups">Backups</Link>.
+        one on the <Link to="/backups">Backups</Link> page.
       </span>
     );
   const location = chosen ?? locations?.[0]?.uid;

@@ -19,7 +19,7 @@ describe('the status of a restore', () => {
   it.each([
     [{ status: 'running', progress: 42.9 }, 'progress', 'Running, 42%'],
     [{ status: 'failed' }, 'broken', 'Failed'],
-    [{ status: 'cancelled' }, 'attention', 'Cancelled'],
+    [{ status: 'cancelled' }, 'attention', 'Canceled'],
     [{}, 'ok', 'Succeeded'],
     [{ mismatched_slots: null }, 'ok', 'Succeeded'],
     [{ status: 'succeeded_with_losses' }, 'attention', 'Succeeded with losses'],
@@ -42,7 +42,7 @@ describe('the result of a restore', () => {
   });
 
   it('contains the comparison with the backup if there was one', () => {
-    expect(comparisonText(RESTORE)).toBe('All keys equal those of the backup');
+    expect(comparisonText(RESTORE)).toBe('All keys match the backup');
     expect(plain(comparisonText({ mismatched_slots: 1 }))).toBe(
       'The keys of 1 hash slot differ from the backup',
     );

@@ -11,7 +11,7 @@ export function restoreStatus(
     return { tone: 'progress', text: `Running, ${Math.floor(restore.progress)}%` };
   }
   if (restore.status === 'failed') return { tone: 'broken', text: 'Failed' };
-  if (restore.status === 'cancelled') return { tone: 'attention', text: 'Cancelled' };
+  if (restore.status === 'cancelled') return { tone: 'attention', text: 'Canceled' };
   if (restore.kind === 'inspection') return forecastStatus(restore.forecast);
   if (restore.status === 'succeeded_with_losses')
     return { tone: 'attention', text: 'Succeeded with losses' };
@@ -48,7 +48,7 @@ export function comparisonText({
 }: Pick<Restore, 'mismatched_slots'>): string | undefined {
   if (mismatched === null) return undefined;
   return mismatched === 0
-    ? 'All keys equal those of the backup'
+    ? 'All keys match the backup'
     : `The keys of ${plural(mismatched, 'hash slot')} differ from the backup`;
 }
 

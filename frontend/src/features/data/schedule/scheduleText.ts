@@ -11,7 +11,7 @@ export function scheduleText({
 }: BackupFields): string {
   if (!backup) return 'Off';
   if (cron) return `${cron} (${time_zone})`;
-  const start = offset ? `, shifted by ${duration(offset)}` : '';
+  const start = offset ? `, offset by ${duration(offset)}` : '';
   return `Every ${duration(backup_interval)}${start}, UTC`;
 }
 

@@ -189,7 +189,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
           onChange={(value) => update({ shards_count: value }, 'shards_count')}
         />
         <NativeSelect
-          label="Shards placement"
+          label="Shard placement"
           description="Dense: as few nodes as possible. Sparse: as many as possible."
           value={draft.shards_placement}
           onChange={(event) =>
@@ -269,7 +269,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
           />
           <NativeSelect
-            label="Between nodes"
+            label="Encryption between nodes"
             description="Encrypted: shards and proxies use TLS and authenticate each other with certificates of this database. Cannot be changed later."
             value={draft.between_nodes ?? 'policy'}
             error={errors.data_internode_encryption}

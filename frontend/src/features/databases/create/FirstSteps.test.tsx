@@ -19,7 +19,7 @@ it('suggests adding a node first in an empty cluster', () => {
       </QueryClientProvider>
     </MantineProvider>,
   );
-  screen.getByText('No database yet');
+  screen.getByText('No databases yet');
   screen.getByRole('button', { name: 'Add node, true' });
   const create = screen.getByRole<HTMLButtonElement>('button', { name: 'Create database' });
   expect(create.disabled).toBe(true);

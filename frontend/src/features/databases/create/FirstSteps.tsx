@@ -16,7 +16,7 @@ export function FirstSteps({ addNode }: Props) {
   const { data: nodes } = useQuery(nodesQuery);
   const count = nodes?.length ?? 0;
   return (
-    <EmptyState title="No database yet">
+    <EmptyState title="No databases yet">
       <ol className={classes.steps}>
         <li data-done={count > 0 || undefined}>
           <span>
@@ -37,7 +37,7 @@ export function FirstSteps({ addNode }: Props) {
         <li>
           <span>
             <strong>Connect and watch</strong>
-            Connect any Redis or Valkey client to its endpoint. Throughput, memory and placement
+            Connect any Redis or Valkey client to its endpoint. Throughput, memory, and placement
             update every second.
           </span>
         </li>

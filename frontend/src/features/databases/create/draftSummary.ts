@@ -75,7 +75,7 @@ function accessText(draft: CreateDraft): string {
   const port = draft.port.trim() ? `port ${draft.port}` : 'a free port';
   const api = draft.oss_cluster ? 'with the cluster API' : 'as one endpoint';
   const password = draft.password ? 'with a password' : 'without a password';
-  return `Reached on ${port} ${api}, ${draft.tls ? 'over TLS' : 'unencrypted'}, ${password}`;
+  return `Reachable on ${port} ${api}, ${draft.tls ? 'over TLS' : 'unencrypted'}, ${password}`;
 }
 
 function durabilityText(draft: CreateDraft): string {

@@ -31,8 +31,8 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
       onClose={onClose}
     >
       <span>
-        Users with one of these roles log in to the database with their own name and password (AUTH
-        name password). The rules define what they can do.{' '}
+        Users with one of these roles authenticate to the database with their own name and password
+        (AUTH name password). The rules define what they can do.{' '}
         {bdb.default_user === false
           ? 'Other users cannot authenticate.'
           : 'The default user still has full access.'}

@@ -206,7 +206,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
           onChange={(rack_aware) => update({ rack_aware })}
         />
         <NativeSelect
-          label="Shards placement"
+          label="Shard placement"
           description="Dense: as few nodes as possible. Sparse: as many as possible."
           value={draft.shards_placement}
           error={errors.shards_placement}

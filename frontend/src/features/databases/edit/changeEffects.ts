@@ -34,10 +34,10 @@ export function changeEffects(bdb: Bdb, body: UpdateBdb): string[] {
         ]
       : []),
     ...(body.rack_aware === true
-      ? ['Copies that are in the zone of the other copy of their data move to another zone.']
+      ? ['If both copies of the same data are in one zone, one of them moves to another zone.']
       : []),
     ...(body.rack_aware === false
-      ? ['No shards move. Primary and replica can be in one zone from now on.']
+      ? ['No shards move. Primary and replica can then be in the same zone.']
       : []),
     ...(body.shards_placement
       ? [
@@ -49,7 +49,7 @@ export function changeEffects(bdb: Bdb, body: UpdateBdb): string[] {
     ...(body.io_threads === undefined
       ? []
       : [
-          'Shards with Valkey 9 apply the number of threads while they run. Shards with Valkey 8 are replaced one after the other.',
+          'Shards with Valkey 9 apply the number of threads while they run. Shards with Valkey 8 are replaced one after another.',
         ]),
     ...memoryText(perShard(bdb), perShard(changed)),
     ...persistenceText(bdb, body),
@@ -83,7 +83,7 @@ function persistenceText(bdb: Bdb, body: UpdateBdb): string[] {
   }
   if (body.data_persistence === 'aof' && bdb.data_persistence !== 'aof') {
     return [
-      'Each shard writes all its data to its append-only file; the shards of a node do this one after the other. Shards can restart from these files only after all of them are complete.',
+      'Each shard writes all its data to its append-only file; the shards of a node do this one after another. Shards can restart from these files only after all of them are complete.',
     ];
   }
   return [];

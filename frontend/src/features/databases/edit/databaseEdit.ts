@@ -51,7 +51,7 @@ export const LABELS: Readonly<Record<Field, string>> = {
   shards_count: 'Number of shards',
   replication: 'Replication',
   rack_aware: 'Rack-zone awareness',
-  shards_placement: 'Shards placement',
+  shards_placement: 'Shard placement',
   io_threads: 'I/O threads per shard',
   proxy_policy: 'Database proxy',
   max_connections: 'Connections per proxy',

@@ -49,7 +49,9 @@ describe('settings of a database', () => {
   });
 
   it('shows whether traffic between nodes is encrypted', () => {
-    expect(displayed(bdb({ data_internode_encryption: true }))).toContain('Between nodesEncrypted');
+    expect(displayed(bdb({ data_internode_encryption: true }))).toContain(
+      'Encryption between nodesEncrypted',
+    );
     expect(displayed(bdb({ data_internode_encryption: false }))).toContain('Unencrypted: anyone');
   });
 

@@ -54,7 +54,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
       facts: [
         ['Sharding', onOff(bdb.sharding)],
         ['Shards', shardsText(bdb)],
-        ['Shards placement', bdb.shards_placement],
+        ['Shard placement', bdb.shards_placement],
         ['OSS Cluster API', onOff(bdb.oss_cluster)],
         ['Database proxy', proxy(bdb.proxy_policy)],
         ['Hash slots', String(bdb.hash_slots_policy ?? '16k')],
@@ -82,7 +82,7 @@ export function settingGroups(bdb: Bdb): SettingGroup[] {
         ['TLS', onOff(bdb.tls_mode === 'enabled')],
         ['Disabled commands', String(bdb.disabled_commands || 'None')],
         [
-          'Between nodes',
+          'Encryption between nodes',
           bdb.data_internode_encryption
             ? 'Encrypted'
             : 'Unencrypted: anyone who can reach the ports of the shards can connect to them',

@@ -19,7 +19,7 @@ export function NameField(props: NameFieldProps) {
     <div>
       <TextInput
         label="Name"
-        description="1 to 63 letters, digits and hyphens."
+        description="1 to 63 letters, digits, and hyphens."
         value={name}
         error={error}
         onChange={(event) => onChange(event.currentTarget.value)}

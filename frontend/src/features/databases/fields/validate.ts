@@ -34,7 +34,7 @@ export const NAME_TAKEN = 'Another database has this name.';
 export function nameError(name: string): string | undefined {
   if (!name) return 'Enter a name.';
   if (name.length > 63) return `At most 63 characters; this name has ${name.length}.`;
-  if (!/^[A-Za-z0-9-]+$/.test(name)) return 'Use only letters, digits and hyphens.';
+  if (!/^[A-Za-z0-9-]+$/.test(name)) return 'Use only letters, digits, and hyphens.';
   if (/^-|-$/.test(name)) return 'The name must start and end with a letter or digit.';
   return undefined;
 }

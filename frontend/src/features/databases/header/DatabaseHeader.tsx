@@ -125,9 +125,9 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
           onClose={close}
         >
           <span>
-            The console, the agents and replicas log in to the shards with this password. The new
-            password is random and is never displayed. Clients are not affected, because they use
-            other passwords.
+            The console, the agents, and replicas authenticate to the shards with this password. The
+            new password is random and is never displayed. Clients are not affected, because they
+            use other passwords.
           </span>
         </SubmitDialog>
       )}

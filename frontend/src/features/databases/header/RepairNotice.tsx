@@ -24,8 +24,8 @@ export function RepairNotice({ bdb }: { bdb: Bdb }) {
       <p className={classes.reason}>{bdb.mismatch}</p>
       <p className={classes.reason}>
         The store may have been restored from an older backup, or a node may have lost its files. A
-        repair takes over the shards and slots that serve and starts missing shards. If you deleted
-        this database after the backup, delete it again instead.
+        repair updates the store with the shards and slots that serve requests, and starts missing
+        shards. If you deleted this database after the backup, delete it again instead.
       </p>
       {open.failure && <p className={classes.reason}>{open.failure.text}</p>}
       <SubmitButton

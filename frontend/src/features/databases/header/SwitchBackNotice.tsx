@@ -62,7 +62,7 @@ export function SwitchBackNotice({ bdb }: { bdb: Bdb }) {
             ))}
           </ul>
           <span>
-            Roles are switched one after the other, and no data moves. Requests to the slots of a
+            Roles are switched one after another, and no data moves. Requests to the slots of a
             shard pause briefly.
           </span>
         </SubmitDialog>

@@ -25,7 +25,7 @@ export function UpgradeDialog({ bdb, onClose }: { bdb: Bdb; onClose: () => void 
       onClose={onClose}
     >
       <span>
-        Each shard is replaced by a new process with the engine that is installed on its node,
+        Each shard is replaced with a new process that runs the engine installed on its node,
         replicas first. The database continues to serve requests. Each node needs free memory for
         one additional shard.
       </span>

@@ -116,7 +116,7 @@ describe('DatabaseList', () => {
   it('shows an empty state with a button to show all if nothing matches', () => {
     show();
     type('Filter', 'unknown');
-    expect(screen.getByText('No match')).toBeTruthy();
+    expect(screen.getByText('No matches')).toBeTruthy();
     press('Show all 3');
     expect(names()).toHaveLength(3);
   });

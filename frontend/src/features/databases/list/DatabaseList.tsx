@@ -104,8 +104,10 @@ export function DatabaseList({ text, onText, empty }: Props) {
           rows={rows}
           columns={columns}
           empty={
-            <EmptyState title="No match">
-              <span>No database has all these words in its name, tags, endpoint or features.</span>
+            <EmptyState title="No matches">
+              <span>
+                No database contains all these words in its name, tags, endpoint, or features.
+              </span>
               <Button variant="default" onClick={() => onText('')}>
                 Show all {data.length}
               </Button>

@@ -2,7 +2,8 @@
 import { COLOR } from '@/ui/chart/palette';
 import type { ChartDeclaration, SeriesDeclaration } from './charts';
 
-const UNAVAILABLE = 'This console provides no latency metrics. Latency is measured at endpoints.';
+const UNAVAILABLE =
+  'This console does not provide latency metrics. Latency is measured at endpoints.';
 
 const KINDS = [
   { id: 'latency-reads', title: 'Read latency', infix: 'read_' },

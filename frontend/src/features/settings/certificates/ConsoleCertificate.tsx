@@ -87,8 +87,8 @@ export function ConsoleCertificate({ may }: { may: boolean }) {
             </Alert>
           )}
           <span>
-            The certificate is served from the next connection on; open connections stay open. The
-            key is encrypted in the store.
+            New connections use the certificate; open connections stay open. The key is encrypted in
+            the store.
           </span>
         </SubmitDialog>
       )}

@@ -94,8 +94,8 @@ export function ShardCertificates({ may }: { may: boolean }) {
           onClose={close}
         >
           <span>
-            The CAs stay the same. New certificates are served from the next connection on; open
-            connections stay open. Earlier certificates remain valid until they expire.
+            The CAs do not change. New connections use the new certificates; open connections stay
+            open. Earlier certificates remain valid until they expire.
           </span>
         </SubmitDialog>
       )}

@@ -21,7 +21,7 @@ const SWITCH: Confirmation = {
   title: 'Switch to the next CA?',
   action: 'Switch',
   severe: true,
-  text: 'From the next connection on, the console, its agents and their endpoints serve certificates of the next CA; open connections stay open. Clients that do not trust the next CA can no longer connect. Join tokens that were created earlier become invalid. The previous CA is removed automatically.',
+  text: 'For new connections, the console, its agents, and their endpoints serve certificates of the next CA; open connections stay open. Clients that do not trust the next CA can no longer connect. Join tokens that were created earlier become invalid. The previous CA is removed automatically.',
 };
 
 const WITHDRAW_REQUEST: Confirmation = {

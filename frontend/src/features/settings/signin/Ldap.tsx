@@ -28,7 +28,7 @@ export function Ldap() {
         <p className={classes.intro}>
           Users sign in to the web UI, and programs use HTTP Basic, with a password from a directory
           such as OpenLDAP or Active Directory. Groups in the directory determine their roles. Users
-          with a password in Shardboard are never searched in the directory.
+          with a password in Shardboard are never looked up in the directory.
         </p>
         {error && data === undefined && <Alert color="red">{messageOf(error)}</Alert>}
         {data === undefined && !error && <Skeleton height={80} />}
@@ -49,7 +49,7 @@ export function Ldap() {
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove LDAP?"
-          warning="All LDAP users are signed out and can no longer sign in. The list of users keeps them, and the roles of groups are kept as well."
+          warning="All LDAP users are signed out and can no longer sign in. They stay in the list of users, and the roles of groups are kept."
           name="LDAP"
           action="Remove LDAP"
           onConfirm={() => invalidateAfter(removeLdap())}

@@ -171,7 +171,7 @@ function RemoveGroup({ row, role, onClose }: RemoveProps) {
       onClose={onClose}
     >
       <span>
-        From the next sign-in on, this group no longer gives the role {role}. Users who are in no
+        From the next sign-in, this group no longer grants the role {role}. Users who are in no
         other group of the list are then rejected and signed out everywhere.
       </span>
     </SubmitDialog>

@@ -95,7 +95,7 @@ function ClientFields({ form, redirectUri, isSecretKept }: ClientProps) {
 
 function RareFields({ form }: FieldsProps) {
   return (
-    <MoreFields summary="Claims, scope and certificate">
+    <MoreFields summary="Claims, scope, and certificate">
       <TextInput
         label="Claim with the username"
         description="The claim that contains the username in Shardboard, such as email or upn; use one that users cannot choose themselves"

@@ -48,7 +48,7 @@ export function SingleSignOn() {
       {dialog === 'remove' && data && (
         <ConfirmByTyping
           title="Remove single sign-on?"
-          warning="All users of single sign-on are signed out and can no longer sign in. The list of users keeps them."
+          warning="All users of single sign-on are signed out and can no longer sign in. They stay in the list of users."
           name={data.name ?? ''}
           action="Remove single sign-on"
           onConfirm={() => invalidateAfter(removeOidc())}

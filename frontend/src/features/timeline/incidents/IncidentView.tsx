@@ -51,7 +51,7 @@ export function IncidentView({ uid, charts, renderActions }: Props) {
   if (!incident) {
     if (!error) return <PageSkeleton />;
     if (!(error instanceof ApiError && error.status === 404))
-      return <EmptyState title="The incident could not be read">{messageOf(error)}</EmptyState>;
+      return <EmptyState title="The incident could not be loaded">{messageOf(error)}</EmptyState>;
     return (
       <EmptyState title={`Incident ${uid} not found`}>
         <span>

@@ -104,7 +104,7 @@ export function RemoveRole({ role, onClose }: CloseProps & { role: Role }) {
       onClose={onClose}
     >
       <span>
-        First change the users who have this role and the databases that give access to it.
+        First, change the users who have this role and the databases that grant it access.
       </span>
     </SubmitDialog>
   );
@@ -158,7 +158,7 @@ export function RemoveAcl({ acl, onClose }: CloseProps & { acl: Acl }) {
       onConfirm={() => invalidateAfter(removeAcl(acl.uid))}
       onClose={onClose}
     >
-      <span>First change the databases that use this list.</span>
+      <span>First, change the databases that use this list.</span>
     </SubmitDialog>
   );
 }

@@ -20,7 +20,7 @@ export function HeatLegend({ ref }: { ref: Ref<HeatLegendHandle> }) {
       const found = summaryOf(heat.columns);
       figures.current?.replaceChildren(
         figure('Requests', found ? format('count', found.requests) : '–'),
-        figure('Most at', found ? rangeLabel(found.busiest, heat.perDecade) : '–'),
+        figure('Most frequent', found ? rangeLabel(found.busiest, heat.perDecade) : '–'),
         figure('Slowest', found ? rangeLabel(found.slowest, heat.perDecade) : '–'),
       );
     },

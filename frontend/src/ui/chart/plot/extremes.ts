@@ -38,10 +38,10 @@ export function describeShades(kind: ChartSpec['kind'], shades: readonly Shade[]
   if (!shades.length) return '';
   const isKnown = (value: number) => !Number.isNaN(value);
   if (!shades.some(({ low }) => low.some(isKnown)))
-    return 'The shade extends to the highest second of each interval';
+    return 'The shaded area extends to the highest second of each interval';
   return kind === 'stacked'
-    ? 'The shade extends to the highest second of each interval; the dotted line is the lowest second'
-    : 'The shade extends from the lowest to the highest second of each interval';
+    ? 'The shaded area extends to the highest second of each interval; the dotted line is the lowest second'
+    : 'The shaded area extends from the lowest to the highest second of each interval';
 }
 
 /** Draw shades below the lines. */
