@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 
 MODULE = "shardboard.local.lifeline"
+DIRECTORIES = ("TMPDIR", "SHARDBOARD_STATE_DIR")
+"""Variables that name the directory of a process. A console has its own only there."""
 TIMEOUT = 10.0
 """Seconds to wait for processes to end."""
 
@@ -49,9 +51,9 @@ def describe_remaining(directory: Path, timeout: float = TIMEOUT) -> list[str]:
 
 
 def working_below(directory: Path) -> list[psutil.Process]:
-    """Return the processes whose working directory, command line or TMPDIR is below `directory`.
+    """Return the processes whose working directory, command line or a directory in the environment is below `directory`.
 
-    An engine overwrites its command line and environment, so all three are compared. This process and its parents are left out.
+    An engine overwrites its command line and environment, so all of them are compared. This process and its parents are left out.
     `info["name"]` of each process is its name when it was found: it may end before the caller looks at it.
     """
     excluded = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
@@ -66,7 +68,8 @@ def _is_below(process: psutil.Process, directory: Path) -> bool:
         # An argument may contain the path: `--basetemp=…`. The slash excludes a directory whose name starts with this one's.
         if Path(process.cwd()).is_relative_to(directory) or any(f"{directory}/" in f"{word}/" for word in words):
             return True
-        return Path(process.environ().get("TMPDIR", "/")).is_relative_to(directory)
+        environment = process.environ()
+        return any(Path(environment.get(name, "/")).is_relative_to(directory) for name in DIRECTORIES)
     return False
 
 

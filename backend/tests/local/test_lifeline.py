@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> Iterator["Run"]:
 
 
 class Run:
-    """Processes that work in a directory, have it in their arguments or as TMPDIR, and one process of another run."""
+    """Processes that work in a directory, have it in their arguments or environment, and one process of another run."""
 
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self.mine, self.other = home / "1", home / "10"
@@ -35,6 +35,7 @@ class Run:
             self.start(cwd=self.mine),
             self.start(f"--here={self.mine / 'x'}"),
             self.start(env={"TMPDIR": str(self.mine)}),
+            self.start(env={"SHARDBOARD_STATE_DIR": str(self.mine / "console")}),
         ]
         self.outside = self.start(f"--here={self.other}", cwd=self.other, env={"TMPDIR": str(self.other)})
 
@@ -54,7 +55,7 @@ class Run:
 def test_only_processes_of_the_run_are_killed(run: Run) -> None:
     with lifeline(run.mine):
         assert all(process.poll() is None for process in [*run.inside, run.outside])
-    assert [process.wait(60) for process in run.inside] == [-9, -9, -9]
+    assert [process.wait(60) for process in run.inside] == [-9] * 4
     assert run.outside.poll() is None
 
 
