@@ -32,7 +32,7 @@ test('a user is added, signs in, changes the password, and is removed', async ({
   await page.getByRole('button', { name: 'Add user' }).click();
   const adding = frame.dialog('Add user');
   await adding.getByLabel('Username').fill(EMAIL);
-  await adding.getByLabel('Name').fill('Ann');
+  await adding.getByLabel('Name', { exact: true }).fill('Ann');
   await adding.getByRole('button', { name: 'Generate' }).click();
   const password = await adding.getByRole('textbox', { name: 'Password' }).inputValue();
   await examineInAll(page, 'user-new');
