@@ -11,7 +11,13 @@ test('invalid fields are marked before anything is sent', async ({ page, api }) 
   const sent: string[] = [];
   // Ignore dry runs, with which the page previews the placement.
   page.on('request', (request) => {
-    if (request.method() === 'POST' && !request.url().includes('dry_run')) sent.push(request.url());
+    const { pathname, search } = new URL(request.url());
+    if (
+      request.method() === 'POST' &&
+      pathname.startsWith('/v1/bdbs') &&
+      !search.includes('dry_run')
+    )
+      sent.push(request.url());
   });
   const taken = (await bdbNamed(api, 'demo')).endpoints[0]?.port;
   await form.open();
