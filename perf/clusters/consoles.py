@@ -86,7 +86,7 @@ def _planned(report: Report, pair: ConsolePair) -> None:
     for _ in range(ROUNDS):
         leader, other = pair.by_role()
         with RestWriter(leader.api) as first, RestWriter(other.api) as second:
-            _wait_for_writes(first, second)
+            _wait_for_writes(pair.cluster, first, second)
             start = time.monotonic()
             pair.change_leader(other)
             durations.append(time.monotonic() - start)
@@ -103,7 +103,7 @@ def _killed(report: Report, pair: ConsolePair) -> None:
     for _ in range(ROUNDS):
         leader, other = pair.by_role()
         with RestWriter(other.api) as writer:
-            _wait_for_writes(writer)
+            _wait_for_writes(pair.cluster, writer)
             start = time.monotonic()
             pair.cluster.kill(leader.name)
             pair.wait_for_leader(other)
@@ -223,9 +223,8 @@ def _agents(cluster: LocalCluster, cores: Mapping[str, float]) -> float:
     return sum(cores[address] for address in cluster.addresses)
 
 
-def _wait_for_writes(*writers: RestWriter) -> None:
-    while not all(len(each.succeeded) > 5 for each in writers):
-        time.sleep(0.02)
+def _wait_for_writes(cluster: LocalCluster, *writers: RestWriter) -> None:
+    cluster.wait_until(lambda: all(len(each.succeeded) > 5 for each in writers), "the consoles do not accept writes")
 
 
 def _p95(values: list[float]) -> float:

@@ -45,6 +45,6 @@ class RestWriter:
                 self.failures.append((sent_at, reply.text))
 
     def longest_pause(self, since: float) -> float:
-        """Return the longest time without a successful write since a moment: from then or from a response to the next response."""
-        times = [since, *(received_at for _, received_at in self.succeeded if received_at > since)]
-        return max((later - earlier for earlier, later in pairwise(times)), default=time.monotonic() - since)
+        """Return the longest time without a successful write between a moment and now."""
+        times = [since, *(received_at for _, received_at in self.succeeded if received_at > since), time.monotonic()]
+        return max(later - earlier for earlier, later in pairwise(times))

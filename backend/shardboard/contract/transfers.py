@@ -124,7 +124,7 @@ class Inspect(Message):
 
 
 class CheckFiles(Message):
-    """Reads files that a restore needs, before it deletes keys: completely if the checksum is known, otherwise their beginning.
+    """Reads files that a restore needs, before it deletes keys: completely if `sha256` is not empty, otherwise their beginning.
     Fails if one is not readable, cannot be decrypted, is not an RDB file, or has another checksum, or if the node has no mover.
     Result: `{}`.
     """
@@ -133,7 +133,7 @@ class CheckFiles(Message):
     location: Location
     paths: list[Path] = Field(min_length=1)
     sha256: dict[Path, Hex64] = Field(default={})
-    """Checksums of stored files by path."""
+    """Checksums of stored files by path. Files with recorded changes have none."""
     identities: PrivateKeys = Field(default=[])
 
 

@@ -1,5 +1,7 @@
 """Texts of messages, reports and exports."""
 
+import re
+
 _MARKDOWN = str.maketrans(
     {
         **{character: f"\\{character}" for character in "\\`[]|"},
@@ -15,6 +17,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def plural(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: "1 shard", "2 shards", "1 primary", "1,200 primaries"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def as_sentence(text: str) -> str:
+    """Return a text with a capital letter and a full stop. A first word that is a path or another name keeps its case."""
+    first = text.partition(" ")[0].rstrip(",:")
+    start = text[:1].upper() if re.fullmatch(r"[^\W\d_]+(?:['’-][^\W\d_]+)*", first) else text[:1]
+    return start + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def markdown_text(text: str) -> str:

@@ -13,11 +13,12 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, cast
 
-from sqlalchemy import Table, Update, case, func, literal_column, select, text, update
+from sqlalchemy import ColumnElement, Table, Update, case, func, literal_column, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from shardboard.contract.protocol import PROTOCOL
+from shardboard.domain.cluster.consoles import LeaderChange
 from shardboard.domain.cluster.leadership import LEASE_SECONDS, Lease
 from shardboard.lifecycle import store_locks
 from shardboard.lifecycle.supervision import StopConsole
@@ -250,8 +251,14 @@ def _claim(seen: Lease, me: str, reason: str | None) -> ReturningUpdate[Any]:
         "released": False,
         "successor": successor,
     }
-    changes |= {"acquired_at": func.current_timestamp()} | ({"reason": reason} if reason is not None else {})
+    changes |= {"acquired_at": func.current_timestamp(), "reason": _released_reason(seen) if reason is None else reason}
     return update(_LEASE).where(*is_unchanged).values(changes).returning(*_COLUMNS)
+
+
+def _released_reason(seen: Lease) -> ColumnElement[str]:
+    """Return why the leader released the lease. Consoles of the previous release do not write that, and know only two reasons."""
+    requested = LeaderChange.HANDED_OVER if seen.successor is not None else LeaderChange.STOPPED
+    return case((_LEASE.c.reason == LeaderChange.MORE_AGENTS, _LEASE.c.reason), else_=requested)
 
 
 def _renew(term: int, me: str) -> ReturningUpdate[Any]:

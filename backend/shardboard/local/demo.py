@@ -208,7 +208,8 @@ class Demo:
 
     def clean(self) -> int:
         """Stop what an earlier demo left running and delete its state, and nothing else."""
-        if not self._cluster.clean():
+        # A demo that did not start has no nodes yet.
+        if not (self._cluster.clean() or self._login_file.is_file()):
             print(f"No demo found in {self._directory}.")
             return 0
         for name in ("agents", "backups", "logs", "tls", "demo-login.json", "processes.json", "instance"):

@@ -29,9 +29,8 @@ def running_server(state_dir: Path) -> Iterator[dict[str, str]]:
     directory = data_directory(state_dir)
     try:
         account = server_account()
-        owner = account.pw_uid if account else os.geteuid()
         directory.mkdir(mode=0o700, exist_ok=True)
-        if directory.is_symlink() or directory.stat().st_uid not in (owner, os.geteuid()):
+        if directory.is_symlink() or directory.stat().st_uid != os.geteuid():
             raise LocalError(f"{directory} belongs to another user; remove it")
         server = PrivateServer(directory, account, SETTINGS)
         try:

@@ -88,8 +88,17 @@ class PrivateServer:
         self.password_file.touch(mode=0o600)
         self.password_file.write_text(self.password)
         if account:
-            for path in (directory, self.password_file):
-                os.chown(path, account.pw_uid, account.pw_gid)
+            # Only the data belongs to the account, so that it cannot replace files that this process writes as root.
+            directory.chmod(0o711)
+            os.chown(self.password_file, 0, account.pw_gid)
+            self.password_file.chmod(0o640)
+        self._create_directory(self.data)
+
+    def _create_directory(self, path: Path) -> None:
+        """Create a directory of the server, unless it exists."""
+        path.mkdir(mode=0o700, exist_ok=True)
+        if self.user is not None and self.group is not None:
+            os.chown(path, self.user, self.group)
 
     @property
     def url(self) -> str:
@@ -113,11 +122,16 @@ class PrivateServer:
         self.wait_until_ready(self.process)
 
     def create_data(self) -> None:
-        command = [str(self.binaries / "initdb"), "--pgdata", str(self.data), "--username", "shardboard", "--no-sync"]
+        # Renamed when it is complete: a killed initdb leaves files that look like those of a server.
+        incomplete = self.data.with_name("data.incomplete")
+        shutil.rmtree(incomplete, ignore_errors=True)
+        self._create_directory(incomplete)
+        command = [str(self.binaries / "initdb"), "--pgdata", str(incomplete), "--username", "shardboard", "--no-sync"]
         # md5: tests connect thousands of times, and SCRAM would take most of that time.
         command += ["--auth", "md5", "--pwfile", str(self.password_file), "--encoding", "UTF8"]
         if self.spawn([*command, "--locale", "C"]).wait() != 0:
             raise PostgresUnavailable(f"initdb failed:\n{self.log.read_text()}")
+        incomplete.rename(self.data)
 
     def spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
         with self.log.open("wb") as log:

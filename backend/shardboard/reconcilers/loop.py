@@ -17,6 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.parameters import Parameters, Unreachable, write
 from shardboard.domain.cluster.actions import ActionStatus, StepStatus
+from shardboard.domain.text import as_sentence
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
@@ -153,7 +154,7 @@ class ActionLoop:
         except (AgentUnreachable, TimeoutError) as error:
             return Outcome(unreachable=str(error) or "a machine did not respond in time", retry_in=0.5)
         except AgentRefused as error:
-            return Outcome(failed=_sentence(error.reason))
+            return Outcome(failed=as_sentence(error.reason))
         except LostLeadership:
             raise
         except Exception as error:
@@ -218,7 +219,7 @@ def _timeout_reason(action: Action, outcome: Outcome, now: datetime) -> str:
     if outcome.unreachable:
         write(action, Unreachable(unreachable_since=unreachable_since or now))
         if now - (unreachable_since or now) > UNREACHABLE_TIMEOUT:
-            return _sentence(outcome.unreachable)
+            return as_sentence(outcome.unreachable)
     elif unreachable_since is not None:
         write(action, Unreachable())
     if now > action.deadline_at:
@@ -237,7 +238,3 @@ def _cancelled(step: dict[str, Any]) -> dict[str, Any]:
 
 def _failed(step: dict[str, Any]) -> dict[str, Any]:
     return {**step, "status": StepStatus.FAILED} if step["status"] == StepStatus.RUNNING else step
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

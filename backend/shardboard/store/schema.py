@@ -65,6 +65,7 @@ def read(connection: Connection, revisions: ScriptDirectory) -> Schema:
 def record(connection: Connection) -> None:
     """Record that this release has migrated the store."""
     statement = (
-        f"INSERT INTO {TABLE} (uid, number) VALUES (1, :number) ON CONFLICT (uid) DO UPDATE SET number = :number"  # noqa: S608
+        f"INSERT INTO {TABLE} (uid, number) VALUES (1, :number)"  # noqa: S608
+        f" ON CONFLICT (uid) DO UPDATE SET number = :number WHERE {TABLE}.number < :number"
     )
     connection.execute(text(statement), {"number": PROTOCOL})

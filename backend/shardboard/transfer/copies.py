@@ -140,8 +140,10 @@ class Copy:
                 parts = iter(stored)
                 decrypting = decrypted(parts, path, transfer.identities)
                 check_beginning(decrypting, path)
-                if (expected := transfer.sha256.get(path)) is not None:
-                    for _ in parts:
+                if transfer.sha256:
+                    expected = transfer.sha256.get(path)
+                    # Without a checksum, only decryption detects that the end of the file is missing.
+                    for _ in parts if expected is not None else decrypting:
                         self._report_sometimes({"bytes": stored.bytes})
                     _check_sum(path, stored, expected)
             self._done = _plus(self._done, {"bytes": stored.bytes})

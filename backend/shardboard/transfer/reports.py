@@ -19,16 +19,21 @@ class Reports:
         self._secrets = secrets
 
     def progress(self, progress: TransferProgress) -> None:
-        self._replace(PROGRESS, progress.model_dump())
+        self._replace(PROGRESS, {**progress.model_dump(), "problem": self._message(progress.problem)})
 
     def result(self, result: dict[str, Any]) -> None:
         for check in result.get("checks", ()):
-            check["error"] = redact(check["error"], self._secrets)
+            check["error"] = self._message(check["error"])
+        if "details" in result:  # of recordings: why they ended
+            result = {**result, "details": self._message(result["details"])}
         self._replace(END, {"result": result})
 
     def error(self, code: ErrorCode, message: str) -> None:
-        message = redact(message, self._secrets)[:MAX_ERROR_CHARACTERS]
-        self._replace(END, {"error": message, "error_code": code})
+        self._replace(END, {"error": self._message(message), "error_code": code})
+
+    def _message(self, text: str) -> str:
+        """Return a message that the console can receive and users can read."""
+        return redact(text, self._secrets)[:MAX_ERROR_CHARACTERS]
 
     def _replace(self, name: str, content: dict[str, Any]) -> None:
         temporary = self._directory / f".{name}"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from backend.tests.cli.conftest import SERVER
 from backend.tests.conftest import STORE_KEY, USER
+from backend.tests.support import stored_backups
 from backend.tests.support.active_database import create_active_database
 from backend.tests.support.agents_by_address import AgentsByAddress
 from sqlalchemy import select
@@ -243,6 +244,31 @@ async def test_database_without_a_finished_operation_is_active(
         bdb = await session.get_one(Bdb, 1)
         assert (bdb.status, bdb.action_uid, bdb.memory_size) == ("active", None, 2 * 10**9)
         assert len((await session.execute(select(Shard))).scalars().all()) == 2
+
+
+async def test_backups_into_a_lost_location_are_switched_off(
+    console: Console, agents: FakeAgents, copied: Path, other: Path, run: Run, tmp_path: Path
+) -> None:
+    """The next location that is created gets uid 1 again."""
+    await stored_backups.configure(console, 1, backup=True, backup_location_uid=1)
+    agents.recovery_copies.clear()
+    await RecoveryCopiesLoop(console.store, console.bus, console.agents, console.ca).update()
+    await run("--copy", write_copy(agents, tmp_path))
+    async with opened(other) as store, store.read() as session:
+        config = (await session.get_one(Bdb, 1)).config
+        assert (config["backup"], config["backup_location_uid"]) == (False, 0)
+
+
+async def test_backups_into_a_location_of_the_database_continue(
+    console: Console, agents: FakeAgents, copied: Path, other: Path, run: Run, tmp_path: Path
+) -> None:
+    await stored_backups.configure(console, 1, backup=True, backup_location=stored_backups.LOCATION)
+    agents.recovery_copies.clear()
+    await RecoveryCopiesLoop(console.store, console.bus, console.agents, console.ca).update()
+    await run("--copy", write_copy(agents, tmp_path))
+    async with opened(other) as store, store.read() as session:
+        config = (await session.get_one(Bdb, 1)).config
+        assert (config["backup"], config["backup_location"]) == (True, stored_backups.LOCATION)
 
 
 async def test_ca_can_be_in_files(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shardboard.domain.text import csv_text, markdown_text
+from shardboard.domain.text import as_sentence, csv_text, markdown_text
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,20 @@ def test_csv_texts_are_not_formulas(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "read", "a=b", "1+1", " =1"])
 def test_other_csv_texts_do_not_change(text: str) -> None:
     assert csv_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no capacity", "No capacity."),
+        ("No capacity.", "No capacity."),
+        ("node 2 is unreachable", "Node 2 is unreachable."),
+        ("re-read the file?", "Re-read the file?"),
+        ("daily-5/0-16383.rdb.gz cannot be read.", "daily-5/0-16383.rdb.gz cannot be read."),
+        ("redis:3 does not run", "redis:3 does not run."),
+        ("/etc/x is missing", "/etc/x is missing."),
+        ("", "."),
+    ],
+)
+def test_reasons_become_sentences_without_changes_of_names(text: str, expected: str) -> None:
+    assert as_sentence(text) == expected

@@ -168,6 +168,21 @@ async def test_requested_change_of_the_leader_survives_a_claim(store: Store) -> 
 
 
 @pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize(("successor", "reason"), [("'second'", "handed_over"), ("NULL", "stopped")])
+async def test_a_console_of_the_previous_release_does_not_write_why_it_released_the_lease(
+    store: Store, successor: str, reason: str
+) -> None:
+    first, second = (PostgresLeaseSession(store, name, lambda: None) for name in ("first", "second"))
+    assert await first.claim(await first.read(), "started")
+    async with store.begin() as session:
+        await session.execute(text(f"UPDATE leadership SET released = TRUE, successor = {successor}"))  # noqa: S608
+    assert await second.claim(await second.read(), None)
+    assert await read_reason(store) == reason
+    for each in (first, second):
+        await each.drop()
+
+
+@pytest.mark.usefixtures("shared")
 async def test_a_transaction_of_a_frozen_console_does_not_block_others_forever(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

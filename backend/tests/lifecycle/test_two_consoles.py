@@ -201,6 +201,8 @@ def test_a_leader_that_reaches_no_agents_hands_over(cluster: LocalCluster, pair:
         seconds = pair.wait_for_leader(pair.first, 60)
         cluster.wait_until(lambda: pair.second.state()["agents_reached"] == 0, "the former leader reaches agents")
         assert not pair.second.leads()
+        # The former leader has recorded the nodes as lost.
+        cluster.wait_until(lambda: len(cluster.connected()) == 3, "the new leader does not record connected nodes")
         uid = ok(pair.first.api.post("/v1/bdbs", json=database_helpers.request_body(1)))["uid"]
         assert database_helpers.wait_until_settled(cluster, uid)["status"] == "active"
     log.info("take-over from a leader that is cut off from agents %.2f s", seconds)

@@ -1,7 +1,7 @@
 """The action loop claims, loads, acts and applies. Fake steppers let a test control each moment."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -352,9 +352,3 @@ async def test_due_actions_are_found_without_a_wake_up(console: Console, monkeyp
             )
     finally:
         noise_task.cancel()
-
-
-def test_reasons_are_formatted_as_sentences() -> None:
-    as_sentence: Callable[[str], str] = loops._sentence
-    assert as_sentence("no capacity") == "No capacity."
-    assert as_sentence("No capacity.") == "No capacity."

@@ -74,6 +74,23 @@ def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: P
         run(checked)
 
 
+def test_encrypted_changes_are_read_completely_with_the_files_of_their_backup(run: Run, folder: Path) -> None:
+    content = b"".join(age.encrypt([b"\x28\xb5\x2f\xfd", bytes(3 * age.CHUNK_BYTES)], [RECIPIENT]))
+    (folder / "a.rdb").write_bytes(b"REDIS0011")
+    (folder / "b.age").write_bytes(content)
+    checked = CheckFiles(
+        location=MountPoint(path=str(folder)),
+        paths=["a.rdb", "b.age"],
+        sha256={"a.rdb": hashlib.sha256(b"REDIS0011").hexdigest()},
+        identities=[IDENTITY],
+    )
+    assert run(checked) == {}
+    (folder / "b.age").write_bytes(content[:-1])
+    assert run(checked.model_copy(update={"sha256": {}})) == {}, "only the beginning is read"
+    with pytest.raises(TransferError, match=r"b\.age is incomplete or was changed"):
+        run(checked)
+
+
 @pytest.mark.parametrize("cut", [1, age.CHUNK_BYTES + age.TAG_BYTES])
 def test_incomplete_files_are_detected(run: Run, folder: Path, cut: int) -> None:
     content = bytes(2 * age.CHUNK_BYTES)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from shardboard.contract.locations import S3, AzureBlob, Ftp, Location, Url
-from shardboard.contract.transfers import CheckLocation
-from shardboard.transfer.reports import Reports
+from shardboard.contract.transfers import CheckLocation, TransferProgress
+from shardboard.transfer.reports import MAX_ERROR_CHARACTERS, Reports
 from shardboard.transfer.secrets import secrets_of
-from shardboard.transfer.specification import ShardAccess, Specification
+from shardboard.transfer.specification import END, PROGRESS, ShardAccess, Specification
 
 
 def specification(location: Location) -> Specification:
@@ -42,6 +42,19 @@ def test_secrets_are_not_in_error_messages(location: Location, text: str, tmp_pa
     assert not any(secret in reported for secret in ("top-secret", "a%2Fb", "a/b", "ssword", "shard-password"))
     reports.result({"checks": [{"name": "write", "ok": False, "error": text}]})
     assert json.loads((tmp_path / "end.json").read_text())["result"]["checks"][0]["error"] == reported
+
+
+def test_secrets_are_not_in_messages_of_recordings(tmp_path: Path) -> None:
+    reports = Reports(tmp_path, secrets_of(specification(S3(bucket_name="b", secret_access_key="top-secret"))))
+    text = "the key top-secret is wrong" + "." * 20_000
+    reports.progress(TransferProgress(offset=5).model_copy(update={"problem": text}))
+    progress = TransferProgress.model_validate_json((tmp_path / PROGRESS).read_bytes())
+    reports.result({"reason": "stopped", "details": text})
+    result = json.loads((tmp_path / END).read_text())["result"]
+    for message in (progress.problem, result["details"]):
+        assert message.startswith("the key *** is wrong.")
+        assert len(message) == MAX_ERROR_CHARACTERS
+    assert (progress.offset, result["reason"]) == (5, "stopped")
 
 
 def test_short_and_empty_secrets_do_not_change_messages(tmp_path: Path) -> None:

@@ -22,8 +22,9 @@ class ImportModes:
         self._processes = processes
         self._supervisor = supervisor
 
-    async def end(self, identities: Iterable[str]) -> None:
-        """End the import mode of the shards of these transfers, except those that run."""
+    async def end(self, identities: Iterable[str]) -> set[str]:
+        """End the import mode of the shards of these transfers, except those that run. Return those for which this failed."""
+        failed = set()
         for identity in identities:
             marker = self._processes.directory(identity) / IMPORTING
             if self._processes.is_running(identity) or not marker.exists():
@@ -34,6 +35,9 @@ class ImportModes:
                 shards = []
             if all([await self._end(uid, engine_id) for uid, engine_id in shards]):
                 marker.unlink(missing_ok=True)
+            else:
+                failed.add(identity)
+        return failed
 
     async def _end(self, uid: int, engine_id: str) -> bool:
         """Return whether the shard is not in import mode."""

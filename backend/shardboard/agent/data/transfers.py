@@ -35,12 +35,23 @@ from shardboard.contract.transfers import (
 )
 from shardboard.kit import resources
 from shardboard.transfer.errors import STOPPED
-from shardboard.transfer.specification import END, MOVER, PROGRESS, STDERR, ShardAccess, Specification, TransferEnd
+from shardboard.transfer.specification import (
+    END,
+    IMPORTING,
+    MOVER,
+    PROGRESS,
+    STDERR,
+    ShardAccess,
+    Specification,
+    TransferEnd,
+)
 
 PROGRAM = "shardboard.transfer"
 PACE_FILE = "snapshot-pace"
-RECORDING = "recording"
-"""Empty file in the directory of a recording."""
+COPIES = (Snapshot, Restore, Inspect, CheckFiles)
+"""They read or write large files, and yield to processes that serve clients. Recordings would lag behind."""
+NORMAL_PRIORITY = "normal-priority"
+"""Empty file in the directories of other transfers."""
 KEEP_SECONDS = 7 * 86_400
 """How long the result of a transfer is kept that the console does not remove, for example because its store was replaced."""
 
@@ -79,9 +90,10 @@ class Transfers:
             if state.state != "absent":
                 return state
             try:
+                await self._remove_expired()
                 specification = self._specification(request.transfer)
                 pid = await asyncio.to_thread(self._spawn, request.id, specification)
-                if not isinstance(request.transfer, Record):
+                if isinstance(request.transfer, COPIES):
                     self._on_start(pid)
             except StartRefused as error:
                 return TransferState(id=request.id, state="absent", error=str(error), error_code=error.code)
@@ -93,7 +105,7 @@ class Transfers:
 
     async def states(self, request: TransferReferences) -> list[TransferState]:
         await self._import_modes.end(request.ids)
-        return await asyncio.to_thread(lambda: [self._state(identity) for identity in request.ids])
+        return await asyncio.to_thread(self._states, request)
 
     async def stop(self, request: TransferReferences) -> list[TransferState]:
         """Ask the processes to end. They abort what they have not completed."""
@@ -104,25 +116,32 @@ class Transfers:
         return await self.states(request)
 
     async def remove(self, request: TransferReferences) -> list[TransferState]:
-        """Kill the processes that run, and delete their directories. Unknown ids are ignored."""
+        """Kill the processes that run, and delete their directories. Unknown ids are ignored.
+
+        Directories of transfers that left a shard in import mode are kept until it has ended. The console repeats the request.
+        """
         async with self._changing:
             await asyncio.to_thread(self._processes.kill, request.ids)
-            await self._import_modes.end(request.ids)
-            await self._processes.remove(request.ids)
-            self._stopped.difference_update(request.ids)
-            return await self.states(request)
+            failed = await self._import_modes.end(request.ids)
+            removable = [identity for identity in request.ids if identity not in failed]
+            await self._processes.remove(removable)
+            self._stopped.difference_update(removable)
+            return await asyncio.to_thread(self._states, request)
 
     async def park(self) -> None:
         """Stop all transfers, because the node is stopping."""
         await self._processes.park()
 
     def pids(self) -> Iterable[int]:
-        """Return the ids of the running processes that copy data, which yield to others. Recordings would lag behind."""
+        """Return the ids of the running processes that copy data, which yield to others."""
         running = self._processes.running().items()
-        return [process.pid for identity, process in running if not self._is_recording(identity)]
+        return [process.pid for identity, process in running if not self._has_normal_priority(identity)]
 
-    def _is_recording(self, identity: str) -> bool:
-        return (self._processes.directory(identity) / RECORDING).exists()
+    def _has_normal_priority(self, identity: str) -> bool:
+        return (self._processes.directory(identity) / NORMAL_PRIORITY).exists()
+
+    def _states(self, request: TransferReferences) -> list[TransferState]:
+        return [self._state(identity) for identity in request.ids]
 
     def _state(self, identity: str) -> TransferState:
         running = self._processes.is_running(identity)  # read first: an ended process writes nothing further
@@ -133,7 +152,9 @@ class Transfers:
         if running:
             done = TransferProgress.model_validate_json(progress) if progress is not None else TransferProgress()
             return TransferState(id=identity, state="running", progress=done)
-        if progress is None and not self._processes.is_known(identity):  # the agent was killed while it started it
+        is_importing = (directory / IMPORTING).exists()
+        if progress is None and not is_importing and not self._processes.is_known(identity):
+            # The agent was killed while it started it.
             return TransferState(id=identity, state="absent")
         if identity in self._stopped:  # it ended before it handled signals
             return TransferState(id=identity, state="ended", error=STOPPED, error_code="stopped")
@@ -181,17 +202,24 @@ class Transfers:
 
     def _spawn(self, identity: str, specification: Specification) -> int:
         """Start the process and return its pid."""
-        self._remove_expired()
         pid = spawn(self._processes, identity, specification)
-        if isinstance(specification.transfer, Record):
-            (self._processes.directory(identity) / RECORDING).touch()
+        if not isinstance(specification.transfer, COPIES):
+            (self._processes.directory(identity) / NORMAL_PRIORITY).touch()
         return pid
 
-    def _remove_expired(self) -> None:
+    async def _remove_expired(self) -> None:
+        expired = await asyncio.to_thread(self._expired)
+        failed = await self._import_modes.end(expired)
+        for identity in set(expired) - failed:
+            await asyncio.to_thread(shutil.rmtree, self._processes.directory(identity), ignore_errors=True)
+
+    def _expired(self) -> list[str]:
         oldest = time.time() - KEEP_SECONDS
-        for directory in self._processes.root.iterdir():
-            if not self._processes.is_running(directory.name) and directory.stat().st_mtime < oldest:
-                shutil.rmtree(directory, ignore_errors=True)
+        return [
+            directory.name
+            for directory in self._processes.root.iterdir()
+            if not self._processes.is_running(directory.name) and directory.stat().st_mtime < oldest
+        ]
 
 
 def spawn(processes: DetachedProcesses, identity: str, specification: Specification, *descriptors: int) -> int:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from starlette.types import Scope
 
 from shardboard.api.http.parameters import is_flag_set
+from shardboard.domain.text import as_sentence
 from shardboard.errors import BadRequest
 from shardboard.schemas.unknown_fields import FieldWarnings, find_warnings
 
@@ -49,12 +50,7 @@ async def check_body(
     request.scope[_WARNINGS] = found
     if is_strict and found.unknown:
         first = found.unknown[0]
-        raise BadRequest("bad_request", sentence(first.message), field=first.field)
-
-
-def sentence(message: str) -> str:
-    """Return a message of a warning as a sentence."""
-    return f"{message[0].upper()}{message[1:]}{'' if message.endswith('?') else '.'}"
+        raise BadRequest("bad_request", as_sentence(first.message), field=first.field)
 
 
 def warnings_of(scope: Scope) -> FieldWarnings:

@@ -7,12 +7,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from shardboard.api.http.body_check import add_warnings, sentence, warnings_of
+from shardboard.api.http.body_check import add_warnings, warnings_of
 from shardboard.api.http.credentials import challenge_headers
 from shardboard.api.http.error_replies import ERROR_REPLIES, error_reply
 from shardboard.api.http.options import allowed_methods
 from shardboard.api.http.request_bodies import BodyRefused
 from shardboard.api.http.request_guards import RequestLimitMiddleware, UnhandledErrorMiddleware
+from shardboard.domain.text import as_sentence
 from shardboard.errors import ApiError
 from shardboard.schemas.unknown_fields import FieldWarnings
 
@@ -92,7 +93,7 @@ def _validation_reply(error: RequestValidationError, warnings: FieldWarnings) ->
         return error_reply(400, "bad_request", f"{field} {first['ctx']['what']}.", field)
     if kind == "extra_forbidden":
         unknown = next((each.message for each in warnings.unknown if each.field == field), "unknown field")
-        return error_reply(400, "bad_request", sentence(unknown), field)
+        return error_reply(400, "bad_request", as_sentence(unknown), field)
     if not field:
         message = "The request needs a JSON object as its body (Content-Type: application/json)."
         return error_reply(400, "bad_request", message)

@@ -64,10 +64,11 @@ class ConsolePresence:
             await asyncio.sleep(SEEN_SECONDS if self._store.is_shared else SINGLE_SEEN_SECONDS)
 
     async def read_origins(self) -> None:
-        """Read the addresses of the other consoles."""
+        """Read the addresses of the other running consoles. The host name of a stopped or lost one can have another owner now."""
         async with self._store.read() as session:
             rows = await consoles.list_all(session)
-        origins = {origin_of(row.address) for row in rows if row.uid != self._facts.uid}
+        others = (row for row in rows if row.uid != self._facts.uid and row.status == ConsoleStatus.RUNNING)
+        origins = {origin_of(row.address) for row in others}
         self.other_origins = tuple(sorted(origin for origin in origins if origin is not None))
 
     async def record_stop(self) -> None:

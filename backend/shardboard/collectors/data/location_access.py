@@ -9,8 +9,9 @@ from typing import Any
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.contract.locations import Location
 from shardboard.contract.transfers import CheckLocation, DeleteFiles, ListFiles, ReadFile
-from shardboard.domain.data import folder_names
+from shardboard.domain.data import file_lists, folder_names
 from shardboard.domain.data import manifest as manifests
+from shardboard.domain.data.file_lists import InvalidFileList
 from shardboard.domain.data.manifest import InvalidManifest, Manifest
 from shardboard.driver.interfaces import TransferState
 from shardboard.errors import Unavailable
@@ -60,7 +61,7 @@ class LocationAccess:
             message = ListFiles.model_validate({"location": location, "folder": folder, "after": after})
             found, is_truncated = await self._list(message)
             paths += found
-            if not is_truncated or not found:
+            if not is_truncated:
                 return paths
             after = found[-1]
 
@@ -69,8 +70,10 @@ class LocationAccess:
         _, state = await self._transfers.execute(message)
         if state.result is None:
             raise Unavailable("location_failed", state.error or "The files of the location cannot be listed.")
-        files = state.result.get("files", [])
-        return [str(each.get("path")) for each in files if isinstance(each, dict)], bool(state.result.get("truncated"))
+        try:
+            return file_lists.parse_page(state.result, message.folder, message.after)
+        except InvalidFileList as error:
+            raise Unavailable("location_failed", str(error)) from error
 
     async def find_backups(self, location: Location, known: Collection[str]) -> FoundBackups:
         """Return the backups in a location, except those in `known` folders. Raises Unavailable with the reason."""

@@ -28,10 +28,6 @@ class EndReason(StrEnum):
     """Another location, or other public keys."""
 
 
-REPLACED = frozenset({EndReason.STREAM_LOST, EndReason.SLOTS_MOVED, EndReason.LOCATION_CHANGED})
-"""Reasons after which another recording and a backup follow."""
-
-
 def choose_copy(copies: Sequence[Copy], lost_on: Collection[int], failed_on: int | None) -> Copy | None:
     """Return the copy of a pair that is followed: a replica, which serves no clients, rather than the primary.
 

@@ -1,38 +1,24 @@
 """Requests to agents about copies of the console's objects, from which a lost store is rebuilt."""
 
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Sequence
 
 import httpx
 
 from shardboard.contract.recovery_copies import CopyVersion, KeepCopies, ReadCopy, RecoveryCopy
 from shardboard.driver import replies
+from shardboard.driver.data.agent_calls import AgentCalls
 from shardboard.driver.interfaces import NodeRef
-from shardboard.driver.replies import ReplyShape
 
-T = TypeVar("T")
 COPIES_TIMEOUT = httpx.Timeout(30, connect=2)
 BATCH_BYTES = 4 << 20
 PATH = "/recovery_copies"
-
-
-class _Calls(Protocol):
-    def _call(
-        self,
-        node: NodeRef,
-        method: str,
-        path: str,
-        timeout: httpx.Timeout,
-        shape: ReplyShape[T],
-        body: bytes | None = None,
-    ) -> Awaitable[T]: ...
 
 
 class RecoveryCopyCalls:
     """Part of `HttpAgents`."""
 
     async def keep_copies(
-        self: _Calls, node: NodeRef, copies: Sequence[RecoveryCopy], names: Sequence[str]
+        self: AgentCalls, node: NodeRef, copies: Sequence[RecoveryCopy], names: Sequence[str]
     ) -> list[CopyVersion]:
         held: list[CopyVersion] = []
         for batch in _batches(copies):
@@ -40,10 +26,10 @@ class RecoveryCopyCalls:
             held = await self._call(node, "POST", PATH, COPIES_TIMEOUT, replies.COPY_VERSIONS, body)
         return held
 
-    async def list_copies(self: _Calls, node: NodeRef) -> list[CopyVersion]:
+    async def list_copies(self: AgentCalls, node: NodeRef) -> list[CopyVersion]:
         return await self._call(node, "GET", PATH, COPIES_TIMEOUT, replies.COPY_VERSIONS)
 
-    async def read_copy(self: _Calls, node: NodeRef, name: str) -> RecoveryCopy | None:
+    async def read_copy(self: AgentCalls, node: NodeRef, name: str) -> RecoveryCopy | None:
         body = ReadCopy(name=name).model_dump_json().encode()
         found = await self._call(node, "POST", f"{PATH}/read", COPIES_TIMEOUT, replies.RECOVERY_COPIES, body)
         return next((copy for copy in found if copy.name == name), None)

@@ -1,51 +1,37 @@
 """Requests to agents about transfers: start, poll, stop and remove them."""
 
 import json
-from collections.abc import Awaitable, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Sequence
 
 import httpx
 
 from shardboard.contract.transfers import MAX_TRANSFERS, StartTransfer, TransferReferences, TransferState
 from shardboard.driver import replies
+from shardboard.driver.data.agent_calls import AgentCalls
 from shardboard.driver.interfaces import NodeRef
-from shardboard.driver.replies import ReplyShape
 
-T = TypeVar("T")
 TRANSFER_TIMEOUT = httpx.Timeout(30, connect=2)
 """Longer than an agent takes to start a transfer, or to kill and remove many."""
-
-
-class _Calls(Protocol):
-    def _call(
-        self,
-        node: NodeRef,
-        method: str,
-        path: str,
-        timeout: httpx.Timeout,
-        shape: ReplyShape[T],
-        body: bytes | None = None,
-    ) -> Awaitable[T]: ...
 
 
 class TransferCalls:
     """Part of `HttpAgents`."""
 
-    async def start_transfer(self: _Calls, node: NodeRef, request: StartTransfer) -> TransferState:
+    async def start_transfer(self: AgentCalls, node: NodeRef, request: StartTransfer) -> TransferState:
         path, body = "/transfers/start", _start_body(request)
         return await self._call(node, "POST", path, TRANSFER_TIMEOUT, replies.TRANSFER_STATE, body)
 
-    async def transfer_states(self: _Calls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+    async def transfer_states(self: AgentCalls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
         return await _for_transfers(self, node, "/transfers/states", ids)
 
-    async def stop_transfers(self: _Calls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+    async def stop_transfers(self: AgentCalls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
         return await _for_transfers(self, node, "/transfers/stop", ids)
 
-    async def remove_transfers(self: _Calls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
+    async def remove_transfers(self: AgentCalls, node: NodeRef, ids: Sequence[str]) -> list[TransferState]:
         return await _for_transfers(self, node, "/transfers/remove", ids)
 
 
-async def _for_transfers(calls: _Calls, node: NodeRef, path: str, ids: Sequence[str]) -> list[TransferState]:
+async def _for_transfers(calls: AgentCalls, node: NodeRef, path: str, ids: Sequence[str]) -> list[TransferState]:
     """Return the states in the order of `ids`. A transfer that the agent does not mention is absent."""
     states: dict[str, TransferState] = {}
     for start in range(0, len(ids), MAX_TRANSFERS):

@@ -16,6 +16,7 @@ from shardboard.domain.benchmarks import benchmark_plan, benchmark_results, work
 from shardboard.domain.benchmarks.benchmark_plan import ENDED, LIVE, LoadStatus, PlanStep, RunStatus
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
 from shardboard.domain.cluster.actions import StepStatus
+from shardboard.domain.text import as_sentence
 from shardboard.driver.interfaces import Agents, LoadState
 from shardboard.reconcilers.benchmarks.benchmark_target import foreign_keys, start_request
 from shardboard.reconcilers.load_database import database, node_ref
@@ -130,7 +131,7 @@ class RunBenchmark:
                 if state.error:
                     load_row.status, load_row.detail, load_row.is_stored_on_node = (
                         LoadStatus.FAILED,
-                        _as_sentence(state.error),
+                        as_sentence(state.error),
                         False,
                     )
                 else:
@@ -276,7 +277,3 @@ def _steps(context: RunContext, now: PlanStep) -> list[dict[str, Any]]:
         status = StepStatus.COMPLETED if step < now else StepStatus.RUNNING if step == now else StepStatus.PENDING
         render_steps.append({"name": name, "status": status})
     return render_steps
-
-
-def _as_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -36,7 +36,12 @@ REPEAT_SECONDS = 60.0
 @dataclass(frozen=True)
 class _Sealed:
     digest: str
-    copy: RecoveryCopy
+    copy: RecoveryCopy | None
+    """None: it would be too large. Agents keep an earlier one."""
+
+
+Wanted = Mapping[str, RecoveryCopy | None]
+"""The copies of a node by name, as in `_Sealed`."""
 
 
 class RecoveryCopiesLoop:
@@ -77,13 +82,13 @@ class RecoveryCopiesLoop:
             for node in connected
         )
 
-    def _seal(self, objects: Sequence[CopiedObject]) -> dict[str, tuple[frozenset[int], RecoveryCopy]]:
+    def _seal(self, objects: Sequence[CopiedObject]) -> dict[str, tuple[frozenset[int], RecoveryCopy | None]]:
         """Return the copies by name, with the uids of their nodes. Unchanged objects keep their version."""
         ca, keys, tenure = self._ca.current, self._store.keys, current_tenure()
         term = tenure.term if tenure is not None else 0
         wrapped = keys.encrypt(ca.stored().decode(), CA_COLUMN) if keys is not None else ""
         sealed: dict[str, _Sealed] = {}
-        found: dict[str, tuple[frozenset[int], RecoveryCopy]] = {}
+        found: dict[str, tuple[frozenset[int], RecoveryCopy | None]] = {}
         for each in objects:
             name = CLUSTER if each.uid is None else bdb_copy_name(each.uid)
             # The term is raised during a tenure if agents know a higher one. They refuse copies of the lower one.
@@ -91,22 +96,19 @@ class RecoveryCopiesLoop:
             if (known := self._sealed.get(name)) is None or known.digest != digest:
                 self._counter += 1
                 version = CopyVersion(name=name, term=term, counter=self._counter)
-                copy = _sealed_copy(ca, version, each, wrapped if each.uid is None else "")
-                if copy is None:
-                    continue
-                known = _Sealed(digest, copy)
+                known = _Sealed(digest, _sealed_copy(ca, version, each, wrapped if each.uid is None else ""))
             sealed[name] = known
             found[name] = (each.nodes, known.copy)
         self._sealed = sealed
         return found
 
-    async def _send(self, node: NodeRef, copies: Mapping[str, RecoveryCopy]) -> None:
+    async def _send(self, node: NodeRef, copies: Wanted) -> None:
         now = asyncio.get_running_loop().time()
         held, at = self._held.get(node, ({}, 0.0))
-        versions = {name: copy.order for name, copy in copies.items()}
-        if held == versions and at > now - REPEAT_SECONDS:
+        if _has_all(held, copies) and at > now - REPEAT_SECONDS:
+            self._report(node, _too_large(copies))
             return
-        missing = [copy for name, copy in copies.items() if held.get(name) != copy.order]
+        missing = [copy for name, copy in copies.items() if copy is not None and held.get(name) != copy.order]
         try:
             reported = await self._agents.keep_copies(node, missing, list(copies))
         except AgentError as error:  # unreachable, or of the previous release
@@ -114,8 +116,9 @@ class RecoveryCopiesLoop:
             self._report(node, error.reason)
             return
         self._held[node] = ({each.name: each.order for each in reported}, now)
-        has_all = self._held[node][0] == versions
-        self._report(node, "" if has_all else "its agent did not store all of them; see the log of the agent")
+        has_all = _has_all(self._held[node][0], copies)
+        failure = "" if has_all else "its agent did not store all of them; see the log of the agent"
+        self._report(node, failure or _too_large(copies))
 
     def _report(self, node: NodeRef, failure: str) -> None:
         if not failure:
@@ -123,6 +126,18 @@ class RecoveryCopiesLoop:
         elif self._failures.get(node) != failure:
             self._failures[node] = failure
             log.warning("recovery copies: node %s does not have the newest copies: %s", node.uid, failure)
+
+
+def _has_all(held: Mapping[str, tuple[int, int]], copies: Wanted) -> bool:
+    """Return whether an agent has the newest versions of all copies that can be sent, and no others."""
+    newest = all(copy is None or held.get(name) == copy.order for name, copy in copies.items())
+    return newest and held.keys() <= copies.keys()
+
+
+def _too_large(copies: Wanted) -> str:
+    """Return which copies cannot be sent; empty if there are none."""
+    names = [name for name, copy in copies.items() if copy is None]
+    return f"too large: {', '.join(names)}" if names else ""
 
 
 def _sealed_copy(

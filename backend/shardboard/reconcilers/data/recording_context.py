@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.contract.locations import Location
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.data.backup_plan import Copy
+from shardboard.domain.data.location_fields import with_own_type
 from shardboard.domain.data.recordings import EndReason, is_lost
 from shardboard.domain.databases import backup_rules
 from shardboard.domain.databases.bdb_status import IN_SERVICE
@@ -159,10 +160,10 @@ _LOCATION: TypeAdapter[Location] = TypeAdapter(Location)
 def _parsed(location: dict[str, Any]) -> dict[str, Any] | None:
     """Return a location in the form that is stored with backups; None if there is none."""
     try:
-        parsed: dict[str, Any] = _LOCATION.validate_python(location).model_dump(mode="json") if location else {}
+        parsed: dict[str, Any] = _LOCATION.validate_python(with_own_type(location)).model_dump(mode="json")
     except ValidationError:
         return None
-    return parsed or None
+    return parsed
 
 
 async def _target(session: AsyncSession, bdb: Bdb) -> Target | None:

@@ -17,9 +17,9 @@ from shardboard.domain.data import folder_names
 from shardboard.domain.data import recordings as rules
 from shardboard.domain.data.backup_plan import Copy
 from shardboard.domain.data.recordings import EndReason
-from shardboard.domain.data.statuses import BackupKind, BackupStatus, TransferKind, TransferStatus
+from shardboard.domain.data.statuses import BackupStatus, TransferKind, TransferStatus
 from shardboard.domain.placement import slots
-from shardboard.domain.text import plural
+from shardboard.domain.text import as_sentence, plural
 from shardboard.driver.interfaces import Agents, TransferState
 from shardboard.errors import ApiError
 from shardboard.kit.bus import Bus
@@ -31,12 +31,12 @@ from shardboard.reconcilers.data.transfers import (
     TransferPoller,
     abandon,
     apply,
-    as_sentence,
     new_row,
 )
 from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster as clusters
-from shardboard.state.data import backups
+from shardboard.state.data import backups, restore_points
+from shardboard.state.data.backups import StartedBackup
 from shardboard.state.data.recordings import Recording
 from shardboard.state.data.transfers import Transfer
 from shardboard.store.db import Store
@@ -50,6 +50,8 @@ STOP_SECONDS = 60.0
 """How long a transfer may take to store what it has received, before it is killed."""
 FAILED_BACKUP_PAUSE = timedelta(hours=1)
 """After a backup failed that is not retried, until another one is started."""
+CONTINUED = frozenset({BackupStatus.RUNNING, BackupStatus.SUCCEEDED})
+"""Statuses of backups that recordings continue."""
 CHANGES = frozenset({"bdb", "shard", "node", "action", "backup"})
 
 
@@ -127,17 +129,38 @@ class RecordingLoop:
         since = [row.recording_since for row in context.open if row.recording_since is not None]
         if context.bdb is None or len(since) < len(context.slots_by_pair):
             return
-        newest = (await backups.newest(session, [context.bdb_uid], BackupKind.BACKUP)).get(context.bdb_uid)
-        last = newest.created_at if newest is not None else None
-        if newest is not None and newest.status not in (BackupStatus.RUNNING, BackupStatus.SUCCEEDED):
-            pauses = newest.finished_at is not None and now - newest.finished_at < FAILED_BACKUP_PAUSE
-            last = last if newest.retry_at is not None or pauses else None
+        last = await _last_backup(session, context, max(since), now)
         if not rules.needs_backup(max(since), last, _losses(context, now), now):
             return
         try:
             await self._requests.start_backup(session, context.bdb)
         except ApiError as reason:  # for example while another action runs; the next poll retries
             log.debug("no backup of database %s is started yet: %s", context.bdb_uid, reason)
+
+
+async def _last_backup(
+    session: AsyncSession, context: RecordingContext, since: datetime, now: datetime
+) -> datetime | None:
+    """Return when the newest backup after `since` was started that the recordings continue, or that is retried later."""
+    if (target := context.target) is None:
+        return None
+    location = restore_points.location_key(target.location_uid, target.inline)
+    started = [
+        each
+        for each in await backups.list_started_after(session, context.bdb_uid, target.location_uid, since)
+        if restore_points.location_key(target.location_uid, each.location) == location
+    ]
+    if started and _delays_backup(started[0], now):
+        return started[0].created_at
+    return next((each.created_at for each in started if each.status in CONTINUED), None)
+
+
+def _delays_backup(newest: StartedBackup, now: datetime) -> bool:
+    """Return whether no other backup is started yet, because the newest one failed and is retried, or failed recently."""
+    if newest.status in CONTINUED:
+        return False
+    is_recent = newest.finished_at is not None and now - newest.finished_at < FAILED_BACKUP_PAUSE
+    return newest.retry_at is not None or is_recent
 
 
 def _message(context: RecordingContext, row: Recording, transfer: Transfer) -> Record | None:

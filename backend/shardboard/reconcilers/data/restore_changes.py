@@ -10,10 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.contract.change_files import ChangeFile, parse_change_file
 from shardboard.contract.transfers import ListFiles
 from shardboard.domain.cluster.actions import StepStatus
-from shardboard.domain.data import change_chains
+from shardboard.domain.data import change_chains, file_lists
 from shardboard.domain.data.backup_plan import CLUSTER_LIMIT, MAX_ATTEMPTS
 from shardboard.domain.data.change_chains import Position
+from shardboard.domain.data.file_lists import InvalidFileList
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
+from shardboard.driver.interfaces import TransferState
 from shardboard.reconcilers.data.backups import POLL_SECONDS
 from shardboard.reconcilers.data.restore_context import RestoreContext, epoch_ms
 from shardboard.reconcilers.data.transfers import NO_PROGRESS, Poll, abandon, apply, new_row
@@ -42,7 +44,7 @@ async def advance(session: AsyncSession, context: RestoreContext, poll: Poll) ->
         if each.uid in poll.stalled:
             abandon(each, NO_PROGRESS)
         elif (state := poll.states.get(each.uid)) is not None:
-            apply(each, state)
+            apply(each, _checked(each, state))
         elif poll.silent.get(each.node_uid, 0.0) >= SILENCE_SECONDS:
             abandon(each, f"Node {each.node_uid} does not respond.")
     results = await transfers.results(session, [each.uid for each in context.lists])
@@ -61,6 +63,17 @@ async def advance(session: AsyncSession, context: RestoreContext, poll: Poll) ->
     if len(found) == len(folders):
         return _choose(context, found)
     return _start(session, context, due)
+
+
+def _checked(transfer: Transfer, state: TransferState) -> TransferState:
+    """Return the state, or a failure if its list is invalid."""
+    if state.result is None:
+        return state
+    try:
+        file_lists.parse_page(state.result, _folder(transfer), transfer.path)
+    except InvalidFileList as error:
+        return TransferState(id=state.id, state="ended", error=str(error), error_code="general-error")
+    return state
 
 
 def _start(session: AsyncSession, context: RestoreContext, due: Sequence[str]) -> Outcome:
@@ -116,6 +129,5 @@ def _folder(transfer: Transfer) -> str:
 
 
 def _paths(page: Mapping[str, Any]) -> list[str]:
-    """Return the paths in a result, which an agent can have made up."""
-    files = page.get("files")
-    return [str(each.get("path")) for each in files if isinstance(each, dict)] if isinstance(files, list) else []
+    """Return the paths in a result, which was checked before it was stored."""
+    return [str(each["path"]) for each in page["files"]]

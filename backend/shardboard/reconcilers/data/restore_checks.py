@@ -1,5 +1,6 @@
 """Checks before a restore deletes keys: each node that will read the files reads them, so that a damaged file, a location that is
-not mounted, or a password that has expired costs no data. Files of backups are read completely, unless the request skips this.
+not mounted, or a password that has expired costs no data. Files of backups and recorded changes are read completely, unless the
+request skips this.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,10 +109,13 @@ def _needed(context: "RestoreContext") -> dict[tuple[int, int], list[int]]:
 
 
 def _files(context: "RestoreContext", source: int, node_uid: int) -> Mapping[str, str | None]:
-    """Return the checksums of the files that a node reads from the location of a source, by path."""
+    """Return the checksums of the files that a node reads from the location of a source, by path. The checksums of recorded
+    changes are unknown.
+    """
     targets = [row for row in context.primaries if row.node_uid == node_uid]
     sources = [n for n, location in enumerate(context.locations) if location == context.locations[source]]
-    return {file.path: file.sha256 for each in sources for file in context.files(each, targets)}
+    files = [file for each in sources for file in context.files(each, targets)]
+    return {path: None for file in files for path in file.changes} | {file.path: file.sha256 for file in files}
 
 
 def _share(context: "RestoreContext") -> float:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from shardboard.contract.transfers import InspectResult, RecordResult, RestoreResult, SnapshotResult
 from shardboard.domain.data.statuses import TransferKind, TransferStatus
+from shardboard.domain.text import as_sentence
 from shardboard.driver.interfaces import Agents, NodeRef, StartTransfer, TransferState
 from shardboard.errors import AgentRefused, AgentUnreachable
 from shardboard.reconcilers.load_database import node_ref
@@ -76,7 +77,8 @@ class TransferPoller:
         return result
 
     def _is_stalled(self, state: TransferState) -> bool:
-        if state.state != "running":
+        # A recording keeps what it cannot store while its location is unavailable, and continues afterwards.
+        if state.state != "running" or state.progress.problem:
             self._progress.pop(state.id, None)
             return False
         now, values = time.monotonic(), tuple(state.progress.model_dump().values())
@@ -198,10 +200,6 @@ def abandon(row: Transfer, reason: str = "") -> None:
 
 def seconds_since_end(row: Transfer) -> float:
     return (datetime.now(UTC) - row.finished_at).total_seconds() if row.finished_at is not None else 0.0
-
-
-def as_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _failed(row: Transfer, reason: str, code: str = "general-error") -> TransferState:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from shardboard.actions.bdb_parameters import ReshardParameters
 from shardboard.domain.cluster.actions import StepStatus, step_status
-from shardboard.domain.text import plural
+from shardboard.domain.text import as_sentence, plural
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.cluster.actions import Action
 
@@ -77,7 +77,7 @@ def waiting_outcome(
     now = datetime.now(UTC)
     stalled_since = parameters.stalled_since or now
     if now - stalled_since > STALL_TIMEOUT:
-        return Outcome(failed=_as_sentence(reason), steps=steps)
+        return Outcome(failed=as_sentence(reason), steps=steps)
     if steps is None:
         steps = [
             {**step, "detail": f"waiting: {reason}"} if step["status"] == StepStatus.RUNNING else step
@@ -85,7 +85,3 @@ def waiting_outcome(
         ]
     waiting_parameters = replace(parameters, stalled_since=stalled_since, eta_seconds=None)
     return Outcome(steps=steps, retry_in=RETRY_SECONDS, parameters=waiting_parameters)
-
-
-def _as_sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -55,7 +55,7 @@ async def redeem(session: AsyncSession, token: str) -> ContinuedSession:
     user = await valid_user(session, row, now) if row is not None else None
     if row is None or user is None:
         raise Unauthorized("token_expired", "The session cannot be continued on this console; sign in again.")
-    await _limit(session, row.uid)
+    await _limit(session, row.uid, passwords.digest(token))
     return ContinuedSession(user, cookie, int((row.expires_at - now).total_seconds()))
 
 
@@ -71,9 +71,9 @@ async def is_console_origin(session: AsyncSession, origin: str) -> bool:
     return origin in {origin_of(row.address) for row in await consoles.list_all(session)}
 
 
-async def _limit(session: AsyncSession, session_uid: int) -> None:
-    """Delete the oldest tokens and cookies, so that another one can be added."""
-    rows = await sessions.handovers(session, session_uid)
+async def _limit(session: AsyncSession, session_uid: int, kept: str = "") -> None:
+    """Delete the oldest tokens and surplus cookies, so that another one can be added. The token with the hash `kept` remains."""
+    rows = sorted(await sessions.handovers(session, session_uid), key=lambda row: row.token_hash != kept)
     unused, used = (
         [row for row in rows if row.cookie_hash is None],
         [row for row in rows if row.cookie_hash is not None],

@@ -94,6 +94,8 @@ def interrupted(databases: Sequence[Content]) -> list[str]:
 def _add_database(session: AsyncSession, database: Content) -> None:
     bdb = copies.load_row(Bdb, database["bdb"])
     bdb.status, bdb.status_detail, bdb.action_uid = BdbStatus.ACTIVE, "", None
+    if bdb.config.get("backup_location_uid"):  # the next location that is created may get the uid of a lost one
+        bdb.config = {**bdb.config, "backup": False, "backup_location_uid": 0}
     session.add(bdb)
     session.add_all(copies.load_row(Shard, each) for each in database["shards"])
 

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.contract.locations import SECRET_FIELDS, Location, Url
+from shardboard.domain.data.location_fields import with_own_type
 from shardboard.domain.text import plural
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.schemas.data.locations import URL_FIELDS, without_password
@@ -207,10 +208,8 @@ def source_of_import(source: Mapping[str, Any]) -> tuple[Location, str]:
 
     The file is in `filename`, or the last part of `path`, `url` or `sftp_url`. Raises NotAcceptable.
     """
-    fields = {name: value for name, value in source.items() if name != "filename"}
+    fields = with_own_type({name: value for name, value in source.items() if name != "filename"})
     filename = source.get("filename") or ""
-    if fields.get("type") == "url" and str(fields.get("url", "")).startswith(("ftp://", "ftps://")):
-        fields["type"] = "ftp"
     if fields.get("type") == "url":
         location = parse(fields)
         location_urls.check(location)
@@ -229,10 +228,7 @@ def source_of_import(source: Mapping[str, Any]) -> tuple[Location, str]:
 
 def of_export(location: Mapping[str, Any], field: str = "location") -> Location:
     """Return the location of an export in the format of the Redis Enterprise REST API. Raises NotAcceptable."""
-    fields = dict(location)
-    if fields.get("type") == "url" and str(fields.get("url", "")).startswith(("ftp://", "ftps://")):
-        fields["type"] = "ftp"
-    parsed = parse(fields, field)
+    parsed = parse(with_own_type(location), field)
     check(parsed)
     return parsed
 

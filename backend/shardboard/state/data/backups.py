@@ -200,6 +200,33 @@ async def list_with_positions(session: AsyncSession, bdb_uids: Collection[int]) 
     return (await session.execute(query.order_by(Backup.uid))).scalars().all()
 
 
+class StartedBackup(NamedTuple):
+    """The columns of a backup that recordings need."""
+
+    created_at: datetime
+    status: str
+    location: dict[str, Any] | None
+    finished_at: datetime | None
+    retry_at: datetime | None
+
+
+async def list_started_after(
+    session: AsyncSession, bdb_uid: int, location_uid: int | None, moment: datetime
+) -> Sequence[StartedBackup]:
+    """Return the backups of a database in a location that were started after a moment, newest first, without exports. None: in all
+    locations that are stored with backups.
+    """
+    columns = (getattr(Backup, name) for name in StartedBackup._fields)
+    conditions = (
+        Backup.bdb_uid == bdb_uid,
+        Backup.kind == BackupKind.BACKUP,
+        Backup.location_uid == location_uid,
+        Backup.created_at > moment,
+    )
+    query = select(*columns).where(*conditions).order_by(Backup.uid.desc())
+    return [StartedBackup(*row) for row in (await session.execute(query)).all()]
+
+
 async def list_running(session: AsyncSession) -> Sequence[Backup]:
     return (await session.execute(select(Backup).where(Backup.status == BackupStatus.RUNNING))).scalars().all()
 

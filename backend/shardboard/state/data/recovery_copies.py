@@ -38,7 +38,8 @@ _OBSERVED: Mapping[type[Base], frozenset[str]] = {
     Node: frozenset(
         {"agent_status", "facts", "health", "last_seen", "proxy", "unavailable_since", "unknown", *CA_COLUMNS}
     ),
-    Bdb: frozenset({"action_uid", "status", "status_detail", "store_mismatch"}),
+    # Not the status: a recovery lists databases whose operation was interrupted.
+    Bdb: frozenset({"action_uid", "status_detail", "store_mismatch"}),
     Shard: frozenset(
         {
             "detail",

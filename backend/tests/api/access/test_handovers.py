@@ -224,6 +224,20 @@ async def test_oldest_tokens_of_a_session_are_deleted(
     assert await is_signed_in(second)
 
 
+async def test_a_new_cookie_is_not_one_of_the_deleted_ones(
+    console: Console, first: httpx.AsyncClient, second: httpx.AsyncClient
+) -> None:
+    token = await token_of(first)
+    async with console.store.begin() as session:
+        row = (await session.execute(select(SessionHandover))).scalar_one()
+        for number in range(service.MAX_TOKENS):
+            used = {"token_hash": f"{number:064}", "cookie_hash": f"{number:064}"}
+            expires_at = datetime.now(UTC) + timedelta(days=1)
+            session.add(SessionHandover(**used, session_uid=row.session_uid, expires_at=expires_at))
+    await submit(second, token)
+    assert await is_signed_in(second)
+
+
 async def test_no_token_without_a_session_or_another_console(
     console: Console, client: httpx.AsyncClient, first: httpx.AsyncClient
 ) -> None:
@@ -249,7 +263,13 @@ async def test_pages_of_other_consoles_can_check_whether_this_one_responds(
         assert reply.headers["vary"] == "Origin"
 
 
-async def test_pages_may_connect_to_the_other_consoles(console: Console, first: httpx.AsyncClient) -> None:
+async def test_pages_may_connect_to_the_other_running_consoles(console: Console, first: httpx.AsyncClient) -> None:
+    async with console.store.begin() as session:
+        (await session.get_one(ConsoleRow, "second")).status = ConsoleStatus.STOPPED
+    await console.presence.read_origins()
+    assert SECOND not in (await first.get("/databases")).headers["content-security-policy"]
+    async with console.store.begin() as session:
+        (await session.get_one(ConsoleRow, "second")).status = ConsoleStatus.RUNNING
     await console.presence.read_origins()
     policy = (await first.get("/databases")).headers["content-security-policy"]
     assert f"form-action 'self' {SECOND};" in policy

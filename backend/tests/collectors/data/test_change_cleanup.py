@@ -1,5 +1,6 @@
 """Tests of the loop that deletes recorded changes."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -112,6 +113,27 @@ async def test_a_recording_that_no_backup_needs_is_deleted_with_its_files(
     await cleanup.sweep()
     assert deleted(agents) == ["100", "200", "300"]
     assert await remaining(console) == []
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"files": [{"path": "shop-1/backup/0.rdb"}]},
+        {"files": [{"path": "changes/x/../../shop-1/0.rdb"}]},
+        {"files": [{"path": f"changes/x/{ID}-0-100-1-2.changes.zst"}], "truncated": True},
+        {"files": [], "truncated": True},
+    ],
+    ids=["other folder", "parent folder", "endless", "empty"],
+)
+async def test_nothing_is_deleted_if_a_list_is_invalid(
+    console: Console, agents: FakeAgents, cleanup: ChangeCleanup, result: dict[str, Any]
+) -> None:
+    await add_recording(console, ended_at=NOW, end_reason="stopped")
+    await add_base(console, 400)
+    agents.transfer_results["list_files"] = result
+    await asyncio.wait_for(cleanup.sweep(), 5)
+    assert deleted(agents) == []
+    assert await remaining(console) == [0]
 
 
 async def test_an_unavailable_location_is_tried_again(

@@ -1,6 +1,7 @@
 """Tests of the copies that agents get for a console that has lost its store."""
 
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -9,10 +10,11 @@ from backend.tests.support.active_database import create_active_database, set_ob
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.kit.tenure import Tenure
-from shardboard.pki.recovery_seal import CA_COLUMN, Envelope, unseal
+from shardboard.pki.recovery_seal import CA_COLUMN, Envelope, seal, unseal
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.reconcilers.cluster import recovery_copies
 from shardboard.reconcilers.cluster.recovery_copies import RecoveryCopiesLoop
+from shardboard.state.access.roles_and_acls import Role
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.databases.bdbs import Bdb
 
@@ -39,6 +41,11 @@ async def change_bdb(console: Console, **columns: Any) -> None:
         bdb = await session.get_one(Bdb, 1)
         for name, value in columns.items():
             setattr(bdb, name, value)
+
+
+async def add_role(console: Console) -> None:
+    async with console.store.begin() as session:
+        session.add(Role(uid=100, name="reader", management="none"))
 
 
 async def test_agents_get_the_cluster_and_their_databases(
@@ -84,6 +91,54 @@ async def test_roles_after_a_failover_make_a_new_version(
     await set_observed_state(console, 2, role="master")
     await loop.update()
     assert versions(agents, 1)["bdb-1"] > before["bdb-1"]
+
+
+async def test_status_of_an_operation_makes_a_new_version(
+    console: Console, agents: FakeAgents, loop: RecoveryCopiesLoop
+) -> None:
+    """A restore has deleted the keys, and changes nothing else. A recovery lists such databases."""
+    for status in ("active", "import-pending", "active"):
+        await change_bdb(console, status=status)
+        await loop.update()
+        assert opened(console, agents, 1, "bdb-1")["bdb"]["status"] == status
+
+
+async def test_too_large_copies_do_not_replace_earlier_ones(
+    console: Console,
+    agents: FakeAgents,
+    loop: RecoveryCopiesLoop,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await loop.update()
+    before, sealed = versions(agents, 1), []
+
+    def seal_small(ca: Any, version: Any, plain: bytes, wrapped: str) -> Any:
+        sealed.append(version.name)
+        if version.name == "bdb-1":
+            raise ValueError
+        return seal(ca, version, plain, wrapped)
+
+    monkeypatch.setattr(recovery_copies, "seal", seal_small)
+    for port in (12001, 12002):
+        sealed.clear()
+        caplog.clear()
+        await change_bdb(console, port=port)
+        for _ in range(3):
+            await loop.update()
+        assert sealed == ["bdb-1"]
+        assert [each.levelno for each in caplog.records].count(logging.ERROR) == 1
+    await add_role(console)
+    await loop.update()
+    after = versions(agents, 1)
+    assert after["bdb-1"] == before["bdb-1"]
+    assert after["cluster"] > before["cluster"]
+    assert {node.uid: failure for node, failure in loop._failures.items()} == dict.fromkeys((1, 2), "too large: bdb-1")
+    monkeypatch.undo()
+    await change_bdb(console, port=12003)
+    await loop.update()
+    assert versions(agents, 1)["bdb-1"] > before["bdb-1"]
+    assert loop._failures == {}
 
 
 async def test_deleted_and_moved_databases_are_removed(

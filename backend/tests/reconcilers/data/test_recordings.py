@@ -13,13 +13,16 @@ from backend.tests.support.active_database import BDB
 from shardboard.console import Console
 from shardboard.domain.data import recordings as rules
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.reconcilers.data import recording_context
 from shardboard.reconcilers.data import recordings as steps
 from shardboard.reconcilers.data.cleanup import DataCleanupLoop
 from shardboard.reconcilers.data.recordings import RecordingLoop
+from shardboard.services.data import locations
 from shardboard.services.loop_requests import LoopRequests
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data import recordings, transfers
+from shardboard.state.data.backups import Backup
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.data.recordings import Recording
 from shardboard.state.databases.bdbs import Bdb
@@ -117,6 +120,86 @@ async def test_a_backup_is_started_once_the_pair_is_recorded(
     await loop.sweep()
     [backup] = await stored_backups.all_backups(console)
     assert (backup.trigger, backup.originator) == ("schedule", "system")
+
+
+async def change_backup(console: Console, **columns: Any) -> None:
+    """Change the newest backup."""
+    uid = (await stored_backups.all_backups(console))[-1].uid
+    async with console.store.begin() as session:
+        row = await session.get_one(Backup, uid)
+        for name, value in columns.items():
+            setattr(row, name, value)
+
+
+async def add_failed(console: Console, **fields: Any) -> None:
+    """Add a backup that has failed 2 hours ago, and is newer than the recording."""
+    ended = datetime.now(UTC) - timedelta(hours=2)
+    defaults = {"location_uid": 1, "location": None, "status": "failed", "finished_at": ended}
+    await stored_backups.add_backup(console, BDB, datetime.now(UTC), **{**defaults, **fields})
+
+
+@pytest.fixture
+async def backed_up(console: Console, agents: FakeAgents, loop: RecordingLoop) -> RecordingLoop:
+    """A loop whose recording continues a successful backup."""
+    report(agents, (await running(console))[0], 100)
+    await loop.sweep()
+    await stored_backups.end_backups(console)
+    return loop
+
+
+async def test_a_failed_backup_after_a_successful_one_starts_no_other(
+    console: Console, backed_up: RecordingLoop
+) -> None:
+    await add_failed(console)
+    await backed_up.sweep()
+    assert [each.status for each in await stored_backups.all_backups(console)] == ["succeeded", "failed"]
+
+
+@pytest.mark.parametrize("other", [{"location_uid": 2}, {"location_uid": None, "location": stored_backups.LOCATION}])
+async def test_a_backup_in_another_location_is_not_continued(
+    console: Console, backed_up: RecordingLoop, other: dict[str, Any]
+) -> None:
+    await change_backup(console, **other)
+    await backed_up.sweep()
+    assert [each.location_uid for each in await stored_backups.all_backups(console)] == [other["location_uid"], 1]
+
+
+@pytest.mark.parametrize(
+    "location", [{"type": "url", "url": "ftp://app:secret@files.example.com/backups"}, stored_backups.LOCATION]
+)
+def test_locations_are_stored_in_the_same_form_as_those_of_backups(location: dict[str, Any]) -> None:
+    """Otherwise no backup would be in the location of the recordings, and backups would be started again and again."""
+    assert recording_context._parsed(location) == locations.of_export(location).model_dump(mode="json")
+
+
+@pytest.mark.parametrize("path", ["/backups", "/other"])
+async def test_only_backups_in_the_location_of_the_database_are_continued(
+    console: Console, agents: FakeAgents, backed_up: RecordingLoop, path: str
+) -> None:
+    await stored_backups.configure(console, BDB, backup_location=stored_backups.LOCATION, backup_location_uid=0)
+    for _ in range(3):
+        await backed_up.sweep()
+    report(agents, (await running(console))[0], 100)
+    await backed_up.sweep()
+    await stored_backups.end_backups(console)
+    backup = (await stored_backups.all_backups(console))[-1]
+    assert backup.location is not None
+    await change_backup(console, location={**backup.location, "path": path})
+    await backed_up.sweep()
+    assert len(await stored_backups.all_backups(console)) == (2 if path == "/backups" else 3)
+
+
+@pytest.mark.parametrize(
+    ("ended", "is_retried", "count"), [(0, False, 1), (59, False, 1), (61, False, 2), (61, True, 1)]
+)
+async def test_another_backup_is_started_an_hour_after_a_failed_one(
+    console: Console, backed_up: RecordingLoop, ended: int, is_retried: bool, count: int
+) -> None:
+    now = datetime.now(UTC)
+    retry_at = now + timedelta(minutes=5) if is_retried else None
+    await change_backup(console, status="failed", finished_at=now - timedelta(minutes=ended), retry_at=retry_at)
+    await backed_up.sweep()
+    assert len(await stored_backups.all_backups(console)) == count
 
 
 async def test_another_copy_continues_after_the_last_stored_position(

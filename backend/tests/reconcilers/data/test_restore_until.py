@@ -126,6 +126,58 @@ async def test_a_missing_file_costs_no_keys(
     assert requests(agents) == []
 
 
+async def test_a_damaged_file_with_changes_costs_no_keys(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, recorded_at: datetime
+) -> None:
+    del agents.transfer_results["check_files"]
+    start = agents.start_transfer
+
+    async def check(node: Any, request: Any) -> Any:
+        state = await start(node, request)
+        if request.transfer.kind != "check_files":
+            return state
+        is_damaged = any("1500-2500-" in path for path in request.transfer.paths)
+        error = "The file is damaged." if is_damaged else ""
+        agents.end_transfer(request.id, error=error, error_code="file-corrupted")
+        return agents.transfers[request.id]
+
+    agents.start_transfer = check  # type: ignore[method-assign]
+    reply = await restore(client, moment(recorded_at, 1500))
+    async with running(console):
+        result = await wait_for_restore(console, reply.json()["restore_uid"], "failed")
+    assert "cannot read the files. The file is damaged." in result["detail"]
+    assert not result["erased"]
+    assert requests(agents) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"files": [], "truncated": True},
+        {"files": [{"path": "other/a"}]},
+        {"files": [{"path": "changes/../a"}], "truncated": True},
+    ],
+)
+async def test_invalid_lists_of_changes_are_reported(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, recorded_at: datetime, page: dict[str, Any]
+) -> None:
+    start = agents.start_transfer
+
+    async def answer(node: Any, request: Any) -> Any:
+        state = await start(node, request)
+        if request.transfer.kind == "list_files":
+            agents.end_transfer(request.id, page)
+            state = agents.transfers[request.id]
+        return state
+
+    agents.start_transfer = answer  # type: ignore[method-assign]
+    reply = await restore(client, moment(recorded_at, 1500))
+    async with running(console):
+        result = await wait_for_restore(console, reply.json()["restore_uid"], "failed")
+    assert "cannot be listed. The node returned an invalid list of files" in result["detail"]
+    assert requests(agents) == []
+
+
 async def test_the_nearest_restorable_times_are_named(client: httpx.AsyncClient, recorded_at: datetime) -> None:
     windows = (await client.get("/v1/bdbs/1/restore_windows")).json()
     assert windows == [{"from": "2026-11-30T12:00:00Z", "to": "2026-11-30T13:00:00Z", "backup_uid": 1}]

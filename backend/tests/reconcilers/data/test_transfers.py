@@ -1,11 +1,18 @@
-"""Intervals in which transfers are polled."""
+"""Polls of transfers: intervals, and detection of stalled transfers."""
 
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pytest
 
+from shardboard.contract.locations import MountPoint
+from shardboard.contract.transfers import Record
 from shardboard.domain.data.statuses import TransferKind
-from shardboard.reconcilers.data.transfers import FIRST_POLL_SECONDS, new_row, next_poll
+from shardboard.driver.fake_agents import FakeAgents
+from shardboard.driver.interfaces import Agents
+from shardboard.reconcilers.data import transfers as steps
+from shardboard.reconcilers.data.transfers import FIRST_POLL_SECONDS, TransferPoller, new_row, next_poll
+from shardboard.state.cluster.nodes import Node
 from shardboard.state.data.transfers import Transfer
 
 
@@ -24,6 +31,24 @@ def started_ago(seconds: float, *, is_ended: bool = False) -> Transfer:
 def test_new_transfers_are_polled_more_often(ages: list[float], expected: float) -> None:
     rows = [*map(started_ago, ages), started_ago(0, is_ended=True)]
     assert next_poll(rows, 1.0) == pytest.approx(expected, abs=0.1)
+
+
+async def test_a_recording_that_waits_for_its_location_is_not_stalled(
+    agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "STALLED_SECONDS", 0.0)
+    row, node = new_row(1, TransferKind.RECORD), Node(uid=1, addr="10.0.0.1")
+    request = Record(
+        location=MountPoint(path="/backups"), folder="a", shard_uid=1, engine_id="a" * 40, segment_seconds=30
+    )
+    poller = TransferPoller(cast(Agents, agents))
+    await poller.poll([row], [node], lambda _: request)
+    agents.set_transfer_progress(row.uid, problem="The location is not mounted.")
+    for _ in range(2):
+        assert (await poller.poll([row], [node], lambda _: request)).stalled == set()
+    agents.set_transfer_progress(row.uid)
+    assert (await poller.poll([row], [node], lambda _: request)).stalled == set()
+    assert (await poller.poll([row], [node], lambda _: request)).stalled == {row.uid}
 
 
 def test_the_longest_interval_is_kept() -> None:

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +11,11 @@ from backend.tests.scenarios import database_helpers
 from backend.tests.scenarios.database_helpers import admin_client, create, request_body, wait_until_settled
 from valkey.cluster import ValkeyCluster
 
-from shardboard.local.cluster import LocalCluster, ok, private_cluster
+from shardboard.local.cluster import LocalCluster, ok
 
 STRINGS = 3_000
 Contents = dict[bytes, tuple[Any, int]]
 """Value in a comparable form, and expiry time in milliseconds, by key."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("backups")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[LocalCluster]:
-    environment = {"SHARDBOARD_BACKUP_ROOTS": str(folder)}
-    started = private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, environment=environment)
-    with database_helpers.running(started) as running_cluster:
-        yield running_cluster
-
-
-@pytest.fixture(scope="module")
-def location(cluster: LocalCluster, folder: Path) -> int:
-    body = {"name": "local", "location": {"type": "mount_point", "path": str(folder)}}
-    uid: int = ok(cluster.api.post("/v1/backup_locations", json=body))["uid"]
-    checks = ok(cluster.api.post(f"/v1/backup_locations/{uid}/actions/test"))["checks"]
-    assert checks, "the location is tested"
-    assert all(check["ok"] for check in checks), checks
-    return uid
 
 
 def client_of(cluster: LocalCluster, uid: int) -> Any:

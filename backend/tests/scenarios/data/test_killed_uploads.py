@@ -15,7 +15,7 @@ from backend.tests.scenarios.database_helpers import create, request_body, wait_
 from backend.tests.support import storage_servers
 from backend.tests.support.storage_servers import PASSWORD, USER
 
-from shardboard.local.cluster import LocalCluster, ok, private_cluster
+from shardboard.local.cluster import LocalCluster, ok
 
 pytestmark = pytest.mark.slow
 
@@ -23,19 +23,6 @@ VALUES, VALUE_BYTES = 36, 4_000_000
 """Each file has several parts of an upload."""
 LIMIT = 4_000_000
 """Bytes per second of a node, so that uploads last for seconds."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("backups")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[LocalCluster]:
-    environment = {"SHARDBOARD_BACKUP_ROOTS": str(folder)}
-    started = private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, environment=environment)
-    with database_helpers.running(started) as running_cluster:
-        yield running_cluster
 
 
 @pytest.fixture

@@ -3,42 +3,21 @@ recorded.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import valkey
-from backend.tests.scenarios import database_helpers
 from backend.tests.scenarios.data.test_backup import Contents, client_of, contents, fill, wait_for
 from backend.tests.scenarios.database_helpers import create, request_body, wait_until_replicated, wait_until_settled
 
-from shardboard.local.cluster import LocalCluster, ok, private_cluster
+from shardboard.local.cluster import LocalCluster, ok
 
 SEGMENT_SECONDS = 5
 PRECISION_SECONDS = 0.3
 """Longer than the distance of two marks in recorded changes."""
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("backups")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[LocalCluster]:
-    environment = {"SHARDBOARD_BACKUP_ROOTS": str(folder)}
-    started = private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, environment=environment)
-    with database_helpers.running(started) as running_cluster:
-        yield running_cluster
-
-
-@pytest.fixture(scope="module")
-def location(cluster: LocalCluster, folder: Path) -> int:
-    body = {"name": "local", "location": {"type": "mount_point", "path": str(folder)}}
-    uid: int = ok(cluster.api.post("/v1/backup_locations", json=body))["uid"]
-    return uid
 
 
 def windows(cluster: LocalCluster, uid: int) -> list[dict[str, Any]]:

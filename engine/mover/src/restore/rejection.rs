@@ -1,4 +1,4 @@
-//! What an error reply of a shard means for the commands of a restore.
+//! Classification of error replies of shards to the commands of a restore.
 
 use std::time::Duration;
 

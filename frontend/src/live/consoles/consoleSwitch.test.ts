@@ -52,6 +52,14 @@ describe('ConsoleSwitch', () => {
     vi.useRealTimers();
   });
 
+  it('sends no token to a console that does not run, even if its address answers', async () => {
+    const stopped = { ...at('c'), running: false };
+    const { consoleSwitch, answers } = await setUp('https://a:9443', [at('a', true), stopped]);
+    answers.set('https://c:9443', LEADS);
+    await search(consoleSwitch);
+    expect(consoleSwitch.state.get()).toMatchObject({ phase: 'none' });
+  });
+
   it('continues on the leading console after a notice', async () => {
     const { consoleSwitch, page, answers } = await setUp();
     answers.set('https://b:9443', READY).set('https://c:9443', LEADS);

@@ -86,7 +86,8 @@ export class ConsoleSwitch {
     if (await check(origin)) return;
     await pause(CONFIRM_MS);
     if (generation !== this.generation || (await check(origin))) return;
-    const others = this.consoles.get().filter((each) => each.origin !== origin);
+    // The host name of a stopped console can have another owner, who must not get the token.
+    const others = this.consoles.get().filter((each) => each.running && each.origin !== origin);
     const answers = await Promise.all(others.map((each) => check(each.origin)));
     if (generation !== this.generation) return;
     const ready = others.filter((_, index) => answers[index]?.ready);

@@ -70,7 +70,9 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
     repeated ? draftOf(repeated) : { ...EMPTY_RUN_DRAFT, bdb: bdb ?? null },
   );
   const active = bdbs.filter(({ status }) => status === 'active');
-  const chosen = { ...draft, bdb: draft.bdb ?? active[0]?.uid ?? null };
+  // The database of a run that is repeated can be deleted or inactive now.
+  const isActive = active.some(({ uid }) => uid === draft.bdb);
+  const chosen = { ...draft, bdb: isActive ? draft.bdb : (active[0]?.uid ?? null) };
   const commandLine = useCommandLine(draft.line);
   const validationError =
     draftError(chosen) ?? (draft.inputMode === 'line' ? commandLine.problem : undefined);
