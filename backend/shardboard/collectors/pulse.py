@@ -36,7 +36,11 @@ class Pulses:
 
     def count_reached(self) -> int:
         """Return the number of nodes whose agents this console reaches."""
-        return sum(self.silence(node_uid) <= SILENT_SECONDS for node_uid in self._last_pulses)
+        return sum(self.is_reached(node_uid) for node_uid in self._last_pulses)
+
+    def is_reached(self, node_uid: int) -> bool:
+        """Return whether the agent of the node sent a sign of life recently."""
+        return node_uid in self._last_pulses and self.silence(node_uid) <= SILENT_SECONDS
 
     def silence(self, node_uid: int) -> float:
         """Return the seconds since the node was heard from; infinite if its stream broke since then.

@@ -142,6 +142,7 @@ class NodeCollector:
         last_sample = ACTIVE.now()
         while True:
             try:
+                await self._record_reached(node, leads=leads)
                 boot, seq = self._live.resume_point(node.uid)
                 count, has_backlog = 0, True
                 clock = NodeClock()
@@ -201,6 +202,11 @@ class NodeCollector:
             await self._record_seen(node, restarted=sample.boot != boot if boot else None)
         await self._record_shards(node.uid, sample)
         await self._outages.store(node.uid, sample, clock.ahead_ms)
+
+    async def _record_reached(self, node: NodeRef, *, leads: bool) -> None:
+        """Record that the agent is connected if the former leader did not reach it. The next sample may take a second."""
+        if leads and node.uid not in self._connected and self._pulses.is_reached(node.uid):
+            await self._record_seen(node, restarted=None)
 
     async def _record_lost(self, node: NodeRef, reason: str, silence: float, *, leads: bool) -> None:
         if not leads:

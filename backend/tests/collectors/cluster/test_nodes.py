@@ -17,6 +17,7 @@ from shardboard.collectors.cluster import nodes as collector
 from shardboard.collectors.cluster.nodes import NodeCollector
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
+from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.domain.databases.store_mismatch import StoreMismatch
 from shardboard.driver.fake_agents import FACTS, FakeAgents
 from shardboard.driver.interfaces import NodeRef
@@ -688,6 +689,34 @@ async def test_another_console_than_the_leader_only_observes(
     await deliver_second(agents, NOW + 2)
     await wait_until(lambda: ("facts", 1) in agents.calls)
     await wait_for_status(console, 1, "ok")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("nodes")
+async def test_a_new_leader_records_the_agents_that_it_reaches_without_waiting_for_samples(
+    console: Console, agents: FakeAgents
+) -> None:
+    """The former leader recorded them as lost."""
+    leads = False
+    pulses = Pulses(clock=lambda: 0.0)
+    node_collector = NodeCollector(
+        console.store, console.bus, agents, console.live, pulses, lambda: nullcontext() if leads else None
+    )
+    async with console.store.begin() as session:
+        for uid in (1, 2):
+            await observations.record_agent_lost(session, uid, "its agent cannot be reached", 10.0)
+    task = asyncio.create_task(node_collector.run())
+    await deliver_second(agents)
+    await wait_until(lambda: all(console.live.resume_point(uid)[1] == NOW for uid in (1, 2)))
+    agents.unreachable.add(2)
+    leads = True
+    console.bus.publish("leader")
+    await wait_until(lambda: agent_status_is(console, AgentStatus.CONNECTED))
+    async with console.store.read() as session:
+        unreachable = await nodes.by_uid(session, 2)
+    assert unreachable is not None
+    assert unreachable.agent_status == AgentStatus.LOST
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
