@@ -68,7 +68,7 @@ async function backUp(page: Page): Promise<void> {
   await expect(row).toContainText(String(KEYS));
 }
 
-test('a backup is restored after a flush', async ({ page, api }) => {
+test('a backup is restored after a flush @slow', async ({ page, api }) => {
   const frame = new Frame(page);
   const database = new DatabasePage(page);
   const bdb = await createSmall(api, NAME);
