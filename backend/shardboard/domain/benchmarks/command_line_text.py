@@ -42,7 +42,7 @@ def read(text: str) -> CommandWords:
         words = shlex.split(line)
     except ValueError:
         raise UnreadableText("A quotation mark is not closed, or the text ends with a backslash.") from None
-    while words and words[0] in PROMPTS:
+    while words and words[0] in ("", *PROMPTS):
         del words[0]
     if not words:
         raise UnreadableText("Paste a command line of memtier_benchmark.")

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shardboard.domain.benchmarks import workload
@@ -177,6 +177,8 @@ def workload_of(options: dict[str, object]) -> tuple[object, ...]:
     st.text(max_size=300)
     | st.lists(st.sampled_from([*"-–—=\\'\"<>|&; \n", "memtier_benchmark", "-s", "--ratio=1:1"])).map("".join)
 )
+@example("''")
+@example("$ '' -s")
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(CommandLineError):
         parse(text)
