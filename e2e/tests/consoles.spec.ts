@@ -53,7 +53,9 @@ test('a page continues on another console with the same session', { tag: '@slow'
 
   await test.step('a page with input asks first', async () => {
     await stack.restartPair();
-    await page.goto(`${second_url}/users`);
+    const policy = async () =>
+      (await page.goto(`${second_url}/users`))?.headers()['content-security-policy'];
+    await expect.poll(policy, { message: 'the console knows the other one' }).toContain(url);
     const renewed = page.waitForResponse(/\/v1\/session\/handover$/);
     await page.reload();
     await renewed;
