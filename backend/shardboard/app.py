@@ -34,6 +34,7 @@ from shardboard.driver.agents import HttpAgents
 from shardboard.kit import gc_tuning, log_buffer
 from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
+from shardboard.lifecycle import shutdown
 from shardboard.lifecycle.leadership import Leadership
 from shardboard.lifecycle.supervision import Loop, LoopSupervisor
 from shardboard.net import http_server
@@ -220,7 +221,10 @@ async def run(settings: Settings) -> None:
         gc_tuning.freeze_objects()
         async with running_loops(console) as failure:
             _print_welcome(console, password)
-            await http_server.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failure)
+            try:
+                await http_server.serve(configs, stopping=lambda: console.bus.publish("closing"), watch=failure)
+            finally:
+                shutdown.limit()
 
 
 def servers(console: Console, app: FastAPI) -> list[uvicorn.Config]:
