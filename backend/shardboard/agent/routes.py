@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.types import Message as ASGIMessage
 
+from shardboard.agent.metrics.sample_ring import SampleRing
 from shardboard.contract import protocol
 from shardboard.contract.base import Message
 
@@ -51,6 +52,21 @@ def post_route_with_caller(path: str, shape: Any, handler: Callable[[T, list[str
         return _json(await handler(body, client_addresses), protocol_of(request))
 
     return Route(path, call, methods=["POST"])
+
+
+def stream_route(path: str, ring: Callable[[Request], SampleRing]) -> Route:
+    """Return the route of the sample stream."""
+
+    async def call(request: Request) -> Response:
+        after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
+        if not after.isdecimal():
+            return PlainTextResponse("after must be a sequence number", 422)
+        protocol_version = protocol_of(request)
+        lines = ring(request).follow(int(after), boot, rare_pulses=request.query_params.get("pulses") == "rare")
+        lines_sent = (protocol.downgrade_line(line, protocol_version) async for line in lines)
+        return StreamingResponse(lines_sent, media_type="application/x-ndjson")
+
+    return Route(path, call)
 
 
 def protocol_of(request: Request) -> int:

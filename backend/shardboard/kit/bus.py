@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 QUEUE_LIMIT = 4096
-MAX_PAUSE = 0.5
-"""Longest pause of `until`, in seconds."""
+MAX_PAUSE = 2.0
+"""Longest pause of `wait_until`, in seconds. With thousands of shards, a poll can take half a second. With a shorter pause, ten
+such loops would use all of the CPU while shards change."""
 
 
 class Bus:

@@ -32,7 +32,7 @@ SECRET_VARIABLES = frozenset({"SHARDBOARD_ADMIN_PASSWORD", "SHARDBOARD_STORE_KEY
 ENGINE, PROXY, LOAD = "valkey-server", "shardboard-proxy"[:15], "shardboard-load"[:15]
 """Process names, truncated as by the kernel."""
 _addresses: list[str] = []
-"""Addresses of the last claimed network that `private_cluster` has not assigned yet."""
+"""Addresses of claimed networks that `private_cluster` has not assigned yet."""
 
 
 class LocalError(Exception):
@@ -391,9 +391,9 @@ def private_cluster(
     """Return a cluster, not started, that is isolated from other clusters, including those of this process: free ports, distinct
     loopback addresses.
     """
-    if len(_addresses) < nodes:
+    while len(_addresses) < nodes:
         network = claim_network()
-        _addresses[:] = [f"{network}.{number}" for number in range(1, LAST_ADDRESS + 1)]
+        _addresses.extend(f"{network}.{number}" for number in range(1, LAST_ADDRESS + 1))
     addresses, _addresses[:nodes] = _addresses[:nodes], []
     return LocalCluster(
         directory,

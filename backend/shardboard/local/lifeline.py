@@ -4,11 +4,13 @@ Shards outlive their agent by design, so a run that is killed would leave them b
 its standard input; the pipe closes with the owner, and the lifeline then ends the processes:
 
     python -m shardboard.local.lifeline DIRECTORY            kill every process that works below DIRECTORY
+    python -m shardboard.local.lifeline --delete DIRECTORY   the same, and then delete DIRECTORY
     python -m shardboard.local.lifeline --cluster DIRECTORY  stop the local cluster in DIRECTORY; its agents save their shards
     python -m shardboard.local.lifeline --list DIRECTORY     print the processes that still work below DIRECTORY, one per line
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -94,6 +96,10 @@ def main() -> int:
             from shardboard.local.cluster import stop_leftovers
 
             stop_leftovers(Path(directory))
+        case ["--delete", directory]:
+            _wait_for_owner()
+            kill_all(Path(directory).resolve())
+            shutil.rmtree(directory, ignore_errors=True)
         case [directory]:
             _wait_for_owner()
             kill_all(Path(directory).resolve())

@@ -13,6 +13,7 @@ import logging
 import socket
 import ssl
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,6 +35,9 @@ CHECK_SECONDS = 60.0
 """Seconds between two checks of the agent's own certificate."""
 _PREFIX = "sb1"
 
+Generate = Callable[[], tuple[str, str]]
+"""Returns a new private key and its certificate request (PEM)."""
+
 
 def enrol(
     console_url: str | None,
@@ -43,12 +47,15 @@ def enrol(
     state_dir: Path,
     facts: NodeFacts,
     rack_id: str = "",
+    generate: Generate = key_generation.generate,
 ) -> AgentIdentity:
-    """Return the identity in `state_dir`. Without one, join the cluster at `console_url`. Raises EnrolError."""
+    """Return the identity in `state_dir`. Without one, join the cluster at `console_url`, with a key from `generate`. Raises
+    EnrolError.
+    """
     remove_partial_files(state_dir / "tls")
     identity = load(state_dir)
     if identity is None:
-        return _enrol(console_url, token, addr, port, state_dir, facts, rack_id)
+        return _enrol(console_url, token, addr, port, state_dir, facts, rack_id, generate)
     if (normal_name(identity.addr), identity.port) != (addr, port):
         raise EnrolError(
             f"{state_dir} belongs to the agent of {identity.addr} port {identity.port}; "
@@ -131,19 +138,27 @@ def _enrol(
     state_dir: Path,
     facts: NodeFacts,
     rack_id: str,
+    generate: Generate = key_generation.generate,
 ) -> AgentIdentity:
     if not console_url or not token:
         raise EnrolError("To join a cluster, the agent needs the console's URL (--join) and a join token.")
     _check_local(addr)
-    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts, rack_id)
+    return _join(_Console(console_url, _fingerprint(token)), token, addr, port, state_dir, facts, rack_id, generate)
 
 
 def _join(
-    console: "_Console", token: str, addr: str, port: int, state_dir: Path, facts: NodeFacts, rack_id: str
+    console: "_Console",
+    token: str,
+    addr: str,
+    port: int,
+    state_dir: Path,
+    facts: NodeFacts,
+    rack_id: str,
+    generate: Generate,
 ) -> AgentIdentity:
     ca = console.fetch_ca()
     try:
-        key, csr = key_generation.generate()
+        key, csr = generate()
     except (OSError, subprocess.SubprocessError) as error:
         raise EnrolError(f"The agent could not create a private key: {error}.") from error
     body = {

@@ -17,7 +17,8 @@ def generate() -> tuple[str, str]:
     return pair["key"], pair["csr"]
 
 
-def _make() -> tuple[str, str]:
+def make() -> tuple[str, str]:
+    """Return a new key and its request, created in this process."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -31,4 +32,4 @@ def _make() -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(dict(zip(("key", "csr"), _make(), strict=True))))
+    sys.stdout.write(json.dumps(dict(zip(("key", "csr"), make(), strict=True))))

@@ -1,14 +1,11 @@
-"""Sampling: once per second, read all local shards and the machine into a ring buffer of numbered samples."""
+"""Sampling: once per second, read all local shards and the machine into a ring of numbered samples."""
 
 import asyncio
 import logging
 import math
 import time
-import uuid
 import zlib
-from collections import defaultdict, deque
-from collections.abc import AsyncIterator
-from typing import Literal
+from collections import defaultdict
 
 from shardboard.agent.databases.connection_guard import ConnectionGuard
 from shardboard.agent.databases.probe_rate import ProbeRate
@@ -17,7 +14,8 @@ from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.agent.databases.shard import LocalShard
 from shardboard.agent.metrics.machine import MachineSampler
 from shardboard.agent.metrics.polling import ShardPoller
-from shardboard.contract import PULSE_SECONDS, RARE_PULSE_SECONDS, RING_SECONDS, Sample
+from shardboard.agent.metrics.sample_ring import SampleRing
+from shardboard.contract import Sample
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +27,9 @@ PROXY_TIMEOUT = 0.4
 SPREAD_PER_ENGINE, MAX_SPREAD = 0.0008, 0.4
 """Seconds over which the agents of one machine spread their readings."""
 
-PULSE = b"\n"
-
 
 class Sampler:
-    """The ring buffer and the loop that fills it."""
+    """The loop that fills the ring."""
 
     def __init__(
         self, supervisor: ShardSupervisor, machine: MachineSampler, proxy: ProxyProcess, rate: ProbeRate, address: str
@@ -46,14 +42,9 @@ class Sampler:
         """Position of this agent among those of its machine, from 0 to 1."""
         self._readings = ShardPoller(rate)
         self._guard = ConnectionGuard()
-        self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING_SECONDS)
-        """Sequence number and JSON line. Text takes a fifth of the memory of objects and is serialized once for all listeners."""
-        self._boot = uuid.uuid4().hex
-        self._seq = 0
+        self.ring = SampleRing(lambda: proxy.outages.since(0)[1])
         self._outages = 0
         """Report number of the newest outage that a sample has included."""
-        self._waiting: set[asyncio.Future[None]] = set()
-        self._listeners: Literal["served", "ignored", "sent away"] = "served"
 
     async def run(self) -> None:
         """Sample until cancelled."""
@@ -84,63 +75,6 @@ class Sampler:
         """
         return min(self._rate.engines * SPREAD_PER_ENGINE, MAX_SPREAD) * self._phase
 
-    async def follow(self, after: int, boot: str, *, rare_pulses: bool = False) -> AsyncIterator[bytes]:
-        """Yield the samples with `seq > after`, then each new one, as lines of JSON. An empty line between them is a pulse. The
-        first one shows that all earlier samples were sent.
-
-        A different `boot` means another agent process: start from the oldest sample. The first sample contains all remembered
-        outages, including those of samples that are no longer in the ring or that the caller received but could not store.
-        """
-        last = after if boot == self._boot else 0
-        has_started, pulse_seconds = False, PULSE_SECONDS
-        while self._listeners != "sent away":
-            if self._listeners == "ignored":
-                await asyncio.sleep(PULSE_SECONDS)
-                continue
-            if self._seq <= last:
-                await self._next(pulse_seconds)
-                if self._seq <= last:
-                    yield PULSE
-                    pulse_seconds = RARE_PULSE_SECONDS if rare_pulses else PULSE_SECONDS
-            for seq, line in [each for each in self._ring if each[0] > last]:
-                yield line if has_started else self._with_all_outages(line)
-                last, has_started = seq, True
-
-    def _with_all_outages(self, line: bytes) -> bytes:
-        _, outages = self._proxy.outages.since(0)
-        if not outages:
-            return line
-        sample = Sample.model_validate_json(line)
-        return sample.model_copy(update={"outages": outages}).model_dump_json().encode() + b"\n"
-
-    async def _next(self, timeout: float) -> None:
-        """Wait for a sample, for the end, or for `timeout` seconds."""
-        loop = asyncio.get_running_loop()
-        future = loop.create_future()
-        self._waiting.add(future)
-        timer = loop.call_later(timeout, _wake, future)
-        try:
-            await future
-        finally:
-            timer.cancel()
-            self._waiting.discard(future)
-
-    def close(self) -> None:
-        """End each `follow`: the agent is stopping, or a drill simulates that."""
-        self._listeners = "sent away"
-        self._wake_all()
-
-    def pause(self) -> None:
-        """Keep each `follow` open but silent until `resume`."""
-        self._listeners = "ignored"
-
-    def resume(self) -> None:
-        self._listeners = "served"
-
-    def _wake_all(self) -> None:
-        for future in self._waiting:
-            _wake(future)
-
     async def _beat(self, second: int) -> None:
         self._supervisor.check()
         running_shards = {shard.record.spec.uid: shard for shard in self._running()}
@@ -163,8 +97,8 @@ class Sampler:
         machine = self._machine.sample()
         newest, outages = self._proxy.outages.since(self._outages)
         sample = Sample(
-            seq=self._seq + 1,
-            boot=self._boot,
+            seq=self.ring.seq + 1,
+            boot=self.ring.boot,
             t=second,
             at=time.time(),
             node=machine,
@@ -178,9 +112,8 @@ class Sampler:
             pings=pings,
             outages=outages,
         )
-        self._ring.append((sample.seq, sample.model_dump_json().encode() + b"\n"))
-        self._seq, self._outages = sample.seq, newest
-        self._wake_all()
+        self.ring.append(sample)
+        self._outages = newest
         for uid, row in values.items():
             self._guard.check(running_shards[uid], row)
 
@@ -191,8 +124,3 @@ def next_second(now: float, offset: float, last: int) -> int:
     """
     second = math.floor(now - offset) + 1
     return second + 1 if second == last else second
-
-
-def _wake(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():
-        waiting.set_result(None)

@@ -1,9 +1,12 @@
 """Failure detection of nodes: a silent node is suspect, and down when the other agents agree that none of its shards responds."""
 
 import asyncio
+import itertools
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from shardboard.collectors import observations
 from shardboard.collectors.pulse import Pulses
@@ -14,8 +17,10 @@ from shardboard.domain.failures import failure_detection
 from shardboard.driver.interfaces import Agents, NodeRef, ProbeTarget
 from shardboard.errors import AgentError
 from shardboard.kit.active_clock import ACTIVE
+from shardboard.kit.shared_read import SharedRead
 from shardboard.kit.tasks import Tasks
 from shardboard.state.cluster import cluster, nodes
+from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
@@ -37,6 +42,17 @@ CROWD_PAUSE_SECONDS = 0.5
 """Seconds that an inquiry waits in this case before it reads the store: most nodes are heard from again by then."""
 
 
+class ClusterState(NamedTuple):
+    """State of nodes and databases that inquiries need."""
+
+    nodes: Sequence[Node]
+    """By uid."""
+    encrypted: Mapping[int, bool]
+    """As returned by `bdbs.encrypted_bdbs`."""
+    forming: Collection[int]
+    """Databases that are being created."""
+
+
 class NodeWatch:
     """Runs one inquiry per silent node, which ends when the node is heard from again or found to be down."""
 
@@ -45,9 +61,19 @@ class NodeWatch:
         self._agents = agents
         self._pulses = pulses
         self._inquiries: Tasks[int] = Tasks()
+        # If all nodes are silent at once, each inquiry would otherwise read all nodes.
+        self._cluster_state = SharedRead(self._read_cluster_state)
+        self._stalls = SharedRead(self._read_stalls)
 
     async def run(self) -> None:
         """Run until cancelled."""
+        try:
+            await self._watch()
+        finally:
+            for shared in (self._cluster_state, self._stalls):
+                await shared.close()
+
+    async def _watch(self) -> None:
         async with self._inquiries.cancelled_at_exit():
             while True:
                 async with self._store.read() as session:
@@ -69,34 +95,32 @@ class NodeWatch:
         self._inquiries.start(node.uid, self._inquiry(node, sensitivity)).add_done_callback(on_end)
 
     async def _inquiry(self, suspect: NodeRef, sensitivity: str) -> None:
-        async with self._store.read() as session:
-            stalls = await observations.recent_stalls(session)
+        if len(self._inquiries) > MAX_SUSPECTS:
+            await asyncio.sleep(CROWD_PAUSE_SECONDS)
+            if self._pulses.silence(suspect.uid) <= failure_detection.SENSITIVITY[sensitivity][0]:
+                return
+        stalls = await self._stalls.get()
         suspect_after, round_limit = failure_detection.detection_limits(sensitivity, stalls[suspect.uid])
         clock = asyncio.get_running_loop().time
         last_alive = -math.inf  # when one of its shards last responded to a probe
-        if len(self._inquiries) > MAX_SUSPECTS:
-            await asyncio.sleep(CROWD_PAUSE_SECONDS)
         while self._pulses.silence(suspect.uid) > suspect_after:
+            cluster_state = await self._cluster_state.get()
+            all_nodes = cluster_state.nodes
+            position = next((index for index, node in enumerate(all_nodes) if node.uid == suspect.uid), None)
+            if position is None or all_nodes[position].health != NodeHealth.UP:
+                return
             async with self._store.read() as session:
-                all_nodes = await nodes.list_all(session)
-                if not any(node.uid == suspect.uid and node.health == NodeHealth.UP for node in all_nodes):
-                    return
                 # Shards that were not running before, or do not serve yet, prove nothing by not responding.
-                encrypted, forming = (
-                    await bdbs.encrypted_bdbs(session),
-                    await bdbs.with_status(session, BdbStatus.PENDING),
-                )
                 targets = [
-                    _target(suspect, shard, encrypted)
+                    _target(suspect, shard, cluster_state.encrypted)
                     for shard in await shards.list_for_node(session, suspect.uid)
-                    if shard.observed_status not in NOT_SEEN and shard.bdb_uid not in forming
+                    if shard.observed_status not in NOT_SEEN and shard.bdb_uid not in cluster_state.forming
                 ]
-                other_nodes = [node for node in all_nodes if node.uid != suspect.uid]
-                other_refs = [
-                    NodeRef(node.uid, node.addr, node.agent_port)
-                    for node in sorted(other_nodes, key=lambda node: (node.uid < suspect.uid, node.uid))
-                    if self._pulses.silence(node.uid) < suspect_after
-                ][:MAX_WITNESSES]
+            other_nodes = [*all_nodes[position + 1 :], *all_nodes[:position]]
+            responding = (node for node in other_nodes if self._pulses.silence(node.uid) < suspect_after)
+            other_refs = [
+                NodeRef(node.uid, node.addr, node.agent_port) for node in itertools.islice(responding, MAX_WITNESSES)
+            ]
             if not targets:  # nothing to probe, for example while a database is being created on the node
                 await asyncio.sleep(10 * ROUND_SECONDS)
                 continue
@@ -128,6 +152,18 @@ class NodeWatch:
                     await observations.record_node_down(session, suspect.uid, witnesses, detected)
                 return
             await asyncio.sleep(10 * ROUND_SECONDS)
+
+    async def _read_cluster_state(self) -> "ClusterState":
+        async with self._store.read() as session:
+            return ClusterState(
+                await nodes.list_all(session),
+                await bdbs.encrypted_bdbs(session),
+                await bdbs.with_status(session, BdbStatus.PENDING),
+            )
+
+    async def _read_stalls(self) -> Counter[int]:
+        async with self._store.read() as session:
+            return await observations.recent_stalls(session)
 
     async def _is_alive_in_crowd(self, witnesses: Sequence[NodeRef], targets: Sequence[ProbeTarget]) -> bool:
         """Return whether many nodes are silent and a shard of this one responds to each of a few witnesses."""

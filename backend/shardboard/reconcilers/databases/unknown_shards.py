@@ -22,6 +22,7 @@ from shardboard.domain.text import plural
 from shardboard.driver.interfaces import Agents, NodeRef, ServedDatabase, ShardReport
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
+from shardboard.kit.shared_read import SharedRead
 from shardboard.reconcilers.databases.store_mismatches import StoreMismatches
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting import events
@@ -57,9 +58,17 @@ class InventoryLoop:
         self._bus = bus
         self._agents = agents
         self._mismatches = StoreMismatches(store, agents)
+        # Agents of all nodes are polled at the same time, and each report is compared with all shards.
+        self._engine_ids = SharedRead(self._read_engine_ids)
 
     async def run(self) -> None:
         """Run until cancelled."""
+        try:
+            await self._run()
+        finally:
+            await self._engine_ids.close()
+
+    async def _run(self) -> None:
         with self._bus.listen("change") as changes:
             while True:
                 is_complete = await self.sweep()
@@ -93,9 +102,10 @@ class InventoryLoop:
         try:
             reports = await self._reported(node)
             # A row is written before its shard is started, so a shard that was reported above has its row by now.
+            known = await self._engine_ids.get()
             async with self._store.read() as session:
-                is_due = await self._is_due(session, node.uid, reports)
-                orphans = await _orphans(session, reports.shards)
+                is_due = await self._is_due(session, node.uid, reports, known)
+                orphans = await _orphans(session, reports.shards, known)
             if is_due:
                 async with self._store.begin() as session:
                     await self._record(session, node.uid, reports)
@@ -111,12 +121,18 @@ class InventoryLoop:
         reports, proxy = await asyncio.gather(self._agents.shards(node), self._agents.proxy(node))
         return AgentInventory(reports, proxy.serving or [])
 
-    async def _is_due(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> bool:
+    async def _read_engine_ids(self) -> set[str]:
+        async with self._store.read() as session:
+            return await shards.engine_ids(session)
+
+    async def _is_due(
+        self, session: AsyncSession, node_uid: int, reported: AgentInventory, known: Collection[str]
+    ) -> bool:
         node = await nodes.by_uid(session, node_uid)
         if node is None:
             return False
         cluster_row = await cluster.load(session)
-        unknown_ids = await _unknown(session, reported)
+        unknown_ids = await _unknown(session, reported, known)
         return node.unknown != unknown_ids.stored() or _counters(cluster_row, reported) != (
             cluster_row.next_shard_uid,
             cluster_row.next_bdb_uid,
@@ -147,16 +163,18 @@ def _counters(cluster: Cluster, reported: AgentInventory) -> tuple[int, int]:
     )
 
 
-async def _orphans(session: AsyncSession, reported: Collection[ShardReport]) -> dict[int, str]:
-    """Engine ids by uid of the shards that this store removed."""
-    absent = {each.engine_id for each in reported} - await shards.engine_ids(session)
+async def _orphans(session: AsyncSession, reported: Collection[ShardReport], known: Collection[str]) -> dict[int, str]:
+    """Engine ids by uid of the shards that this store removed. `known` are those with a row."""
+    absent = {each.engine_id for each in reported}.difference(known)
     removed_ids = await shards.removed_engine_ids(session, absent) if absent else set()
     return {each.uid: each.engine_id for each in reported if each.engine_id in removed_ids}
 
 
-async def _unknown(session: AsyncSession, reported: AgentInventory) -> Unknown:
-    ids = {each.engine_id for each in reported.shards}
-    unknown_ids = await shards.unknown_engine_ids(session, ids.union(*(each.engine_ids for each in reported.served)))
+async def _unknown(session: AsyncSession, reported: AgentInventory, known: Collection[str] = ()) -> Unknown:
+    """Return the shards and endpoints that the store does not contain. It is not queried for `known` engine ids."""
+    ids = {each.engine_id for each in reported.shards}.union(*(each.engine_ids for each in reported.served))
+    absent = ids.difference(known)
+    unknown_ids = await shards.unknown_engine_ids(session, absent)
     return Unknown(
         tuple(
             UnknownShard(each.uid, each.bdb_uid, each.engine_id, each.port, each.bus_port, each.memory, each.flash)

@@ -67,7 +67,7 @@ class GuardedShard:
         """Return the next sample that contains the shard, which can respond too late on a busy machine."""
         while True:
             await self._sampler._beat(int(time.time()))
-            sample = Sample.model_validate_json(self._sampler._ring[-1][1])
+            sample = Sample.model_validate_json(self._sampler.ring.newest)
             if 1 in sample.shards:
                 return dict(zip(SHARD_FIELDS, sample.shards[1], strict=True))
 

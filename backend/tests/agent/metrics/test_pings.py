@@ -125,7 +125,7 @@ async def test_pings_are_not_counted_as_traffic(node: LocalNodes, monkeypatch: p
             pings.send(shards(node))
             await asyncio.sleep(0)
         await sampler._beat(int(time.time()))
-        sample = Sample.model_validate_json(sampler._ring[-1][1])
+        sample = Sample.model_validate_json(sampler.ring.newest)
         assert sorted(sample.shards) == [1, 2]
         assert list(sample.pings) == [1]
         values = dict(zip(SHARD_FIELDS, sample.shards[1], strict=True))

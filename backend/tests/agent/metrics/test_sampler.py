@@ -25,6 +25,7 @@ from backend.tests.support.real_shards import (
 
 from shardboard.agent.databases.probe_rate import ProbeRate
 from shardboard.agent.databases.proxy import ProxyProcess
+from shardboard.agent.metrics import sample_ring
 from shardboard.agent.metrics import sampler as sampling
 from shardboard.agent.metrics.machine import MachineSampler
 from shardboard.agent.metrics.sampler import Sampler, next_second
@@ -42,7 +43,7 @@ class SampledNode:
 
     async def beat(self) -> Sample:
         await self.sampler._beat(int(time.time()))
-        return Sample.model_validate_json(self.sampler._ring[-1][1])
+        return Sample.model_validate_json(self.sampler.ring.newest)
 
     async def values(self, uid: int = 1) -> dict[str, float | None]:
         sample = await self.beat()
@@ -291,7 +292,7 @@ async def test_samples_are_taken_each_second_with_increasing_numbers(sampled: Sa
     task = asyncio.create_task(sampled.sampler.run())
     samples: list[Sample] = []
     try:
-        async for sample in take_samples(30, sampled.sampler.follow(0, "")):
+        async for sample in take_samples(30, sampled.sampler.ring.follow(0, "")):
             samples.append(sample)
             if any(in_time(one, other) for one, other in pairwise(samples)):
                 break
@@ -325,7 +326,7 @@ async def test_failed_sample_does_not_end_the_loop(sampled: SampledNode, monkeyp
     task = asyncio.create_task(sampled.sampler.run())
     try:
         async with asyncio.timeout(30):
-            assert [sample.seq async for sample in take_samples(1, sampled.sampler.follow(0, ""))] == [1]
+            assert [sample.seq async for sample in take_samples(1, sampled.sampler.ring.follow(0, ""))] == [1]
     finally:
         task.cancel()
     assert len(attempts) >= 2
@@ -351,11 +352,11 @@ async def full_ring(tmp_path: Path) -> Sampler:
 
 
 async def sample_numbers(sampler: Sampler, after: int, boot: str, count: int) -> list[int]:
-    return [sample.seq async for sample in take_samples(count, sampler.follow(after, boot))]
+    return [sample.seq async for sample in take_samples(count, sampler.ring.follow(after, boot))]
 
 
 async def test_reconnecting_client_gets_missed_samples(full_ring: Sampler) -> None:
-    boot = full_ring._boot
+    boot = full_ring.ring.boot
     assert await sample_numbers(full_ring, 120, boot, 5) == [121, 122, 123, 124, 125]
     oldest = 125 - RING_SECONDS + 1
     assert await sample_numbers(full_ring, 2, boot, 3) == [oldest, oldest + 1, oldest + 2]
@@ -364,10 +365,10 @@ async def test_reconnecting_client_gets_missed_samples(full_ring: Sampler) -> No
 
 
 async def test_client_without_missed_samples_waits_for_the_next(full_ring: Sampler) -> None:
-    stream = without_pulses(full_ring.follow(125, full_ring._boot))
+    stream = without_pulses(full_ring.ring.follow(125, full_ring.ring.boot))
     tasks = [
         asyncio.ensure_future(anext(stream)),
-        asyncio.ensure_future(sample_numbers(full_ring, 125, full_ring._boot, 1)),
+        asyncio.ensure_future(sample_numbers(full_ring, 125, full_ring.ring.boot, 1)),
     ]
     await asyncio.sleep(0)
     assert not any(task.done() for task in tasks)
@@ -377,16 +378,16 @@ async def test_client_without_missed_samples_waits_for_the_next(full_ring: Sampl
 
 
 async def test_console_that_does_not_lead_gets_rare_pulses(full_ring: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "PULSE_SECONDS", 0.01)
-    monkeypatch.setattr(sampling, "RARE_PULSE_SECONDS", 60)
-    stream = full_ring.follow(124, full_ring._boot, rare_pulses=True)
-    assert await anext(stream) != sampling.PULSE
-    assert await anext(stream) == sampling.PULSE, "it has received all earlier samples"
+    monkeypatch.setattr(sample_ring, "PULSE_SECONDS", 0.01)
+    monkeypatch.setattr(sample_ring, "RARE_PULSE_SECONDS", 60)
+    stream = full_ring.ring.follow(124, full_ring.ring.boot, rare_pulses=True)
+    assert await anext(stream) != sample_ring.PULSE
+    assert await anext(stream) == sample_ring.PULSE, "it has received all earlier samples"
     following = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0.1)
     assert not following.done()
     await full_ring._beat(int(time.time()))
-    assert await following != sampling.PULSE
+    assert await following != sample_ring.PULSE
 
 
 def line(noticed: int) -> dict[str, object]:
@@ -401,12 +402,12 @@ async def test_first_sample_of_a_stream_contains_all_kept_outages(full_ring: Sam
     await full_ring._beat(int(time.time()))
 
     async def outages_of_stream(after: int, count: int) -> list[list[int]]:
-        stream = take_samples(count, full_ring.follow(after, full_ring._boot))
+        stream = take_samples(count, full_ring.ring.follow(after, full_ring.ring.boot))
         return [[outage.noticed_ms for outage in sample.outages] async for sample in stream]
 
     assert await outages_of_stream(125, 2) == [[1, 2], [2]]
     assert await outages_of_stream(0, 3) == [[1, 2], [], []], "outages of samples that are no longer kept are included"
-    stream = take_samples(1, full_ring.follow(127, full_ring._boot))
+    stream = take_samples(1, full_ring.ring.follow(127, full_ring.ring.boot))
     task = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
     await full_ring._beat(int(time.time()))

@@ -1,0 +1,1 @@
+"""Simulation of large clusters: a real console, and agents that simulate their machines and shards."""
