@@ -27,11 +27,12 @@ FIRST_PROTOCOL = 1
 
 ADDED_FIELDS: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset(
-        {"addresses", "firewall", "flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}
+        {"addresses", "cpus", "firewall", "flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}
     ),
     "Sample": frozenset({"tiers", "outages", "proxy_missing", "late_proxy"}),
     "SlotsMoved": frozenset({"pause"}),
     "ShardReport": frozenset({"port", "bus_port", "memory", "flash"}),
+    "ProxyReading": frozenset({"started_ms"}),
     "ProxyReport": frozenset({"serving"}),
 }
 """Fields of replies that FIRST does not know."""
@@ -66,7 +67,10 @@ def downgrade_line(line: bytes, protocol: int) -> bytes:
         return json.dumps(sample, separators=(",", ":")).encode() + b"\n"
     known = {name: value for name, value in sample.items() if name not in ADDED_FIELDS["Sample"]}
     known["node"] = known["node"][:NODE_VALUES]
-    for endpoint in (known["proxy"] or {}).get("databases", {}).values():
+    proxy = known["proxy"] or {}
+    for name in ADDED_FIELDS["ProxyReading"]:
+        proxy.pop(name, None)
+    for endpoint in proxy.get("databases", {}).values():
         endpoint["values"] = endpoint["values"][:ENDPOINT_VALUES]
         endpoint["latency"].pop("blocking", None)
     known["shards"] = {uid: row[:SHARD_VALUES] for uid, row in known["shards"].items()}

@@ -26,6 +26,7 @@ from shardboard.contract import (
     LoadState,
     NodeFacts,
     NodeLogs,
+    PinningReport,
     ProxyReport,
     Sample,
     ShardOutcome,
@@ -118,6 +119,7 @@ RESULTS = ReplyShape[list[CommandResult]](_list_of(CommandResult, MAX_RESULTS))
 PROBE_RESULTS = ReplyShape[list[bool]](_list_of(bool, MAX_SHARDS))
 PROXY = ReplyShape[ProxyReport](ProxyReport)
 FIREWALL = ReplyShape[FirewallReport](FirewallReport)
+PINNING = ReplyShape[PinningReport](PinningReport)
 DRILL_REPLY = ReplyShape[DrillReply](DrillReply)
 SLOTS_MOVED = ReplyShape[SlotsMoved](SlotsMoved)
 SLOT_COUNTS = ReplyShape[list[SlotCounts]](_list_of(SlotCounts, MAX_SHARDS))
@@ -131,6 +133,6 @@ COPY_VERSIONS = ReplyShape[list[CopyVersion]](_list_of(CopyVersion, MAX_COPIES))
 RECOVERY_COPIES = ReplyShape[list[RecoveryCopy]](_list_of(RecoveryCopy, 1))
 ALL = (
     *(SAMPLE, FACTS, CERTIFICATE_REQUEST, CERTIFICATE_REPLY, LOGS, REPORTS, OUTCOMES, RESULTS, PROBE_RESULTS, PROXY),
-    *(FIREWALL, DRILL_REPLY, SLOTS_MOVED, SLOT_COUNTS, COMMAND_COUNTS, LOAD_STATE, LOAD_LINES, LOAD_REPORTS),
+    *(FIREWALL, PINNING, DRILL_REPLY, SLOTS_MOVED, SLOT_COUNTS, COMMAND_COUNTS, LOAD_STATE, LOAD_LINES, LOAD_REPORTS),
     *(TRANSFER_STATE, TRANSFER_STATES, COPY_VERSIONS, RECOVERY_COPIES),
 )

@@ -26,6 +26,7 @@ from asyncinotify import Event, Inotify, Mask
 
 from shardboard.agent.databases import shard_config
 from shardboard.agent.databases.engine_client import EngineError
+from shardboard.agent.databases.process_threads import child_processes, threads
 from shardboard.agent.databases.shard import LocalShard
 from shardboard.kit.tasks import Tasks
 from shardboard.valkey.replies import info_fields
@@ -141,7 +142,7 @@ class ShardPriorities:
             if not process.is_running():
                 del self._starved[pid]
         for pid in self._copies():
-            for process_id in (pid, *_children(pid)):
+            for process_id in (pid, *child_processes(pid)):
                 self._lower(process_id)
         unpolled = self._again - set(self._polls)
         self._again -= unpolled
@@ -182,7 +183,7 @@ class ShardPriorities:
             self._again.discard(uid)
             if _is_lowered(process.pid):  # lowered by a killed agent
                 self._lower(process.pid)
-            for child in _children(process.pid):
+            for child in child_processes(process.pid):
                 self._lower(child)
             await self._check_engine(shard, process.pid)
             await asyncio.sleep(pause)
@@ -262,32 +263,17 @@ def _is_lowered(pid: int) -> bool:
         return False  # it has ended
 
 
-def _threads(pid: int) -> list[int]:
-    with suppress(OSError):  # it has ended
-        return [int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir()]
-    return []
-
-
 def _set_policy(pid: int, policy: int) -> None:
     """Set the policy of all threads, each of which has its own."""
-    for thread in _threads(pid):
+    for thread in threads(pid):
         with suppress(ProcessLookupError):
             os.sched_setscheduler(thread, policy, os.sched_param(0))
-
-
-def _children(pid: int) -> list[int]:
-    """Return the child processes that any thread has started."""
-    children = []
-    for thread in _threads(pid):
-        with suppress(OSError):  # it has ended
-            children += Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
-    return [int(child) for child in children]
 
 
 def _schedstat(pid: int) -> tuple[int, int]:
     """Return the sums over all threads. Raises FileNotFoundError if the process has ended."""
     ran, waited = 0, 0
-    for thread in _threads(pid):
+    for thread in threads(pid):
         with suppress(ProcessLookupError, FileNotFoundError):
             run_time, wait_time, _ = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
             ran, waited = ran + int(run_time), waited + int(wait_time)

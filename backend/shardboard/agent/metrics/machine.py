@@ -11,7 +11,7 @@ import psutil
 
 from shardboard import __version__
 from shardboard.agent.benchmarks import memtier
-from shardboard.agent.cluster import host_checks
+from shardboard.agent.cluster import cpu_topology, host_checks
 from shardboard.agent.databases.engine import engine_version
 from shardboard.agent.databases.flash import Flash
 from shardboard.agent.settings import AgentSettings
@@ -21,8 +21,10 @@ MAX_ADDRESSES = 256
 PRESSURE = Path("/proc/pressure")
 
 
-def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
-    """Return a description of this machine. A missing engine is reported as an empty version."""
+def facts(settings: AgentSettings, flash: Flash | None = None, *, is_pinned: bool = False) -> NodeFacts:
+    """Return a description of this machine. A missing engine is reported as an empty version. `is_pinned`: whether shards are
+    pinned to cores.
+    """
     release = _os_release()
     return NodeFacts(
         hostname=socket.gethostname(),
@@ -41,7 +43,8 @@ def facts(settings: AgentSettings, flash: Flash | None = None) -> NodeFacts:
         flash_size=flash.size if flash is not None else 0,
         memtier_version=memtier.version(),
         uptime=int(time.time() - psutil.boot_time()),
-        host=host_checks.check(),
+        cpus=cpu_topology.read(),
+        host=host_checks.check(is_pinned=is_pinned),
         addresses=_addresses(),
     )
 

@@ -71,5 +71,5 @@ def _problems(node: Node, settings: Sequence[HostCheck]) -> Iterator[str]:
     if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
         yield "The node's proxy is not running."
     for setting in settings:
-        if not setting.good:
+        if not (setting.good or setting.optional):
             yield f"{setting.name} is {setting.value}: {setting.impact} {setting.remedy}"

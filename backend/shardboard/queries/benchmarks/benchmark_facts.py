@@ -58,7 +58,8 @@ async def collect_facts(session: AsyncSession, bdb: Bdb) -> dict[str, Any]:
                 "uid": node.uid,
                 "addr": node.addr,
                 "proxy_threads": node.proxy_threads,
-                "host": [host_check_schema.render(each) for each in checks[node.uid]],
+                "host": [host_check_schema.render_result(each) for each in checks[node.uid]],
+                "cpu_pinning": node.cpu_pinning.model_dump(),
                 **{name: node.facts[name] for name in NODE_FACTS if name in node.facts},
             }
             for node in machines

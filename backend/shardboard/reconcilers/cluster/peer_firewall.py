@@ -1,15 +1,16 @@
 """Sends the addresses of all nodes to agents, which admit only these to the ports of shards (policy `shard_firewall`)."""
 
-import asyncio
 import logging
 from collections.abc import Collection
 from ipaddress import ip_address
+from typing import Any
 
 from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, FirewallReport, NodeRef, PeerAccess
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import run_concurrently
+from shardboard.reconcilers.cluster.sent_settings import SentSettings
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.cluster.nodes import Node
@@ -28,14 +29,14 @@ class PeerFirewallLoop:
         self._store = store
         self._bus = bus
         self._agents = agents
-        self._sent: dict[NodeRef, tuple[PeerAccess, float]] = {}
+        self._sent: SentSettings[PeerAccess] = SentSettings()
 
     async def run(self) -> None:
         """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
                 await self.update()
-                await changes.wait_until(lambda change: change[0] in ("node", "cluster"), REPEAT_SECONDS)
+                await changes.wait_until(lambda change: change[0] in ("node", "cluster"), REPEAT_SECONDS, pause=4)
 
     async def update(self) -> None:
         """Send the addresses to the connected agents that do not have them."""
@@ -43,23 +44,20 @@ class PeerFirewallLoop:
             enabled = (await cluster.load(session)).rules.shard_firewall
             every = await nodes.list_all(session)
         access = peer_access(every, enabled=enabled)
-        connected = {node_ref(node): node for node in every if node.agent_status == AgentStatus.CONNECTED}
-        since = asyncio.get_running_loop().time() - REPEAT_SECONDS
-        self._sent = {
-            node: (sent, at)
-            for node, (sent, at) in self._sent.items()
-            if node in connected and sent == access and at > since
-        }
-        await run_concurrently(self._send(node, access) for node in connected if node not in self._sent)
+        connected = {node_ref(node): access for node in every if node.agent_status == AgentStatus.CONNECTED}
+        recorded = {node_ref(node): node.facts.get("firewall") for node in every}
+        due = self._sent.due(connected, REPEAT_SECONDS)
+        await run_concurrently(self._send(node, access, recorded[node]) for node in due)
 
-    async def _send(self, node: NodeRef, access: PeerAccess) -> None:
+    async def _send(self, node: NodeRef, access: PeerAccess, recorded: dict[str, Any] | None) -> None:
         try:
             report = await self._agents.set_peers(node, access)
         except AgentError as error:  # unreachable, or of the previous release
             log.debug("firewall: the addresses were not sent to node %s: %s", node.uid, error.reason)
             return
-        self._sent[node] = (access, asyncio.get_running_loop().time())
-        await self._record(node.uid, report)
+        self._sent.mark_sent(node, access)
+        if report.model_dump() != recorded:
+            await self._record(node.uid, report)
 
     async def _record(self, uid: int, report: FirewallReport) -> None:
         async with self._store.begin() as session:

@@ -13,6 +13,7 @@ from shardboard.domain.databases.flash import ShardMemory
 from shardboard.domain.placement import zones
 from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.domain.rules import AddressRule, ListRule, Rule, TextRule
+from shardboard.schemas.cluster.cpu_pinning import NOT_PINNED, CpuPinning, CpuPinningUpdate, Cpus, PinningState
 from shardboard.schemas.cluster.node_actions import SnapshotRow
 from shardboard.schemas.databases.bdb_fields import ENGINE_VERSION
 from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without_default, without_none
@@ -38,6 +39,7 @@ CONFIG_DEFAULTS: dict[str, Any] = {
     "max_redis_forks": -1,
     "max_slave_full_syncs": -1,
     "oss_cluster_ip_mapping": [],
+    "cpu_pinning": CpuPinningUpdate().model_dump(),
 }
 
 READ_ONLY = (
@@ -104,6 +106,10 @@ class Node(BaseModel):
         "packets. Missing if the agent does not report it."
     )
     firewall_detail: OptionalStr = Field(description="Why `firewall` is `unavailable`.")
+    cpus: Annotated[Cpus | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """Missing if the agent does not report its cores."""
+    cpu_pinning: CpuPinning
+    cpu_pinning_state: PinningState
 
 
 class MaintenanceSnapshot(BaseModel):
@@ -169,6 +175,8 @@ def render(
         "memtier_version": facts.get("memtier_version", ""),
         **without_none(probes_per_second=facts.get("probes_per_second")),
         **_firewall(facts.get("firewall")),
+        **without_none(cpus=facts.get("cpus")),
+        "cpu_pinning_state": node.pinning or NOT_PINNED,
         **without_none(unavailable_since=iso(node.unavailable_since) if node.unavailable_since else None),
         "last_seen": iso(node.last_seen),
         "supported_database_versions": SUPPORTED_DATABASE_VERSIONS if facts["engine_version"] else [],
@@ -296,6 +304,7 @@ class NodeUpdate(BaseModel):
         default=None, max_length=64, description="Second zone whose loss also takes the node down; empty for none."
     )
     recovery_path: str | None = Field(default=None, max_length=4096)
+    cpu_pinning: CpuPinningUpdate | None = None
 
     @field_validator("external_addr", "rack_id", "second_rack_id", "recovery_path")
     @classmethod

@@ -8,6 +8,7 @@ from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.contract import CpuPinning, CpuTopology
 from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty, NodeHealth
 from shardboard.domain.databases.unknown_shards import Unknown
 from shardboard.domain.placement.zones import Zones, zones_of
@@ -41,6 +42,8 @@ class Node(Base):
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     proxy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     """Last report of its proxy after a change (`contract.ProxyReport`)."""
+    pinning: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
+    """Last report of its agent about the cores of its processes (`contract.PinningReport`)."""
     unknown: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict, server_default="{}")
     """Shards and endpoints that its agent reports and the store does not contain (`domain.unknown_shards.Unknown`)."""
 
@@ -80,6 +83,17 @@ class Node(Base):
     def zones(self) -> Zones:
         """The zones with whose loss it is lost."""
         return zones_of(self.rack_id, self.config.get("second_rack_id", ""))
+
+    @property
+    def cpu_pinning(self) -> CpuPinning:
+        """The cores on which its processes must run."""
+        return CpuPinning.model_validate(self.config.get("cpu_pinning", {}))
+
+    @property
+    def cpus(self) -> CpuTopology | None:
+        """Its cores; None if its agent does not report them."""
+        reported = self.facts.get("cpus")
+        return None if reported is None else CpuTopology.model_validate(reported)
 
     @property
     def flash_size(self) -> int:

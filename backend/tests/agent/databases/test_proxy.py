@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import signal
 import socket
 import ssl
@@ -26,8 +27,18 @@ from backend.tests.support.real_shards import (
 )
 from backend.tests.support.running_agent import identity_of
 
+from shardboard.agent.databases.cpu_pinning import ProcessPinning
 from shardboard.agent.databases.proxy import ProxyProcess
-from shardboard.contract import ProxyDatabase, ProxyReading, ProxyReport, ProxyShard, ProxyState, ReadCommands, ShardTls
+from shardboard.contract import (
+    CpuPinning,
+    ProxyDatabase,
+    ProxyReading,
+    ProxyReport,
+    ProxyShard,
+    ProxyState,
+    ReadCommands,
+    ShardTls,
+)
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.settings import Settings
 
@@ -238,7 +249,7 @@ async def test_reading_waits_for_the_report_of_the_second(node: ProxyNode) -> No
 
 async def test_dead_proxy_is_restarted_without_the_console(node: ProxyNode) -> None:
     first = await node.serve()
-    node.proxy.signal(signal.SIGKILL)
+    node.proxy.signal(signal.SIGKILL, node.proxy.pid)
     await wait_until(lambda: node.proxy.report().pid not in (None, first.pid))
     await wait_until(lambda: node.proxy.report().threads == 2)
     assert await node.send(b"PING") == b"+PONG\r\n"
@@ -265,7 +276,7 @@ async def test_parked_proxy_is_started_by_the_next_agent(node: ProxyNode) -> Non
 
 async def test_repeated_agent_restarts_leave_one_proxy(node: ProxyNode) -> None:
     await node.serve()
-    node.proxy.signal(signal.SIGKILL)
+    node.proxy.signal(signal.SIGKILL, node.proxy.pid)
     for _ in range(5):  # each agent ends after it started a process and before that process listens
         await wait_until(lambda: node.proxy._popen or node.proxy.report().state == "running")
         await node.end()
@@ -283,7 +294,7 @@ async def test_repeated_agent_restarts_leave_one_proxy(node: ProxyNode) -> None:
 async def test_proxy_parked_right_after_its_start_is_not_restarted(node: ProxyNode) -> None:
     await node.serve()
     node.proxy.suspend()  # otherwise this agent starts another proxy
-    node.proxy.signal(signal.SIGKILL)
+    node.proxy.signal(signal.SIGKILL, node.proxy.pid)
     await wait_until(lambda: node.proxy.report().state == "died")
     await node.end()
     node.start()
@@ -416,7 +427,7 @@ async def test_no_proxy_is_started_during_a_simulated_outage(node: ProxyNode) ->
     first = await node.serve()
     process = psutil.Process(first.pid)
     node.proxy.suspend()
-    node.proxy.signal(signal.SIGKILL)
+    node.proxy.signal(signal.SIGKILL, node.proxy.pid)
     await wait_until(lambda: node.proxy.report().state == "died")
     await wait_until(lambda: has_exited(process))  # closing its sockets can take some time
     with pytest.raises(OSError, match="Connect call failed"):
@@ -430,3 +441,41 @@ async def test_files_are_readable_only_by_the_owner(node: ProxyNode) -> None:
     directory = node.settings.state_dir / "proxy"
     readable_files = {path.name for path in (directory, *directory.iterdir()) if path.stat().st_mode & 0o077}
     assert readable_files == set()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+async def test_shard_and_proxy_are_pinned_while_clients_write(node: ProxyNode, tmp_path: Path) -> None:
+    """Each thread has the cores of the setting, as the kernel reports them, and no write fails."""
+    await node.serve()
+    shard, proxy = node.shards[1].shards[1].process, psutil.Process(node.proxy.pid)
+    assert shard is not None
+    pinning = ProcessPinning(tmp_path)
+    pinning.attach(node.shards[1].shards, lambda: node.proxy.pid)
+    before = (allowed_cores(shard), allowed_cores(proxy))
+    first, last = (str(core) for core in (min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))))
+    replies: list[bytes] = []
+
+    async def write() -> None:
+        while True:
+            replies.append(await node.send(b"INCR writes"))
+
+    async def await_writes(number: int) -> None:
+        await wait_until(lambda: len(replies) > number)
+
+    writing = asyncio.create_task(write())
+    for shards_on, proxy_on in ((first, last), (last, first)):
+        setting = CpuPinning(mode="cores", shards=shards_on, proxy=proxy_on)
+        assert (await pinning.set(setting)).shards[1].cores == shards_on
+        assert (allowed_cores(shard), allowed_cores(proxy)) == ({shards_on}, {proxy_on})
+        await await_writes(len(replies) + 100)
+    await pinning.set(CpuPinning())
+    assert (allowed_cores(shard), allowed_cores(proxy)) == before
+    writing.cancel()
+    assert replies == [b":%d\r\n" % number for number in range(1, len(replies) + 1)]
+
+
+def allowed_cores(process: psutil.Process) -> set[str]:
+    statuses = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/status")]
+    assert len(statuses) > 1
+    return {text.partition("Cpus_allowed_list:")[2].split()[0] for text in statuses}

@@ -94,10 +94,12 @@ async def test_settings_out_of_range_are_refused(client: httpx.AsyncClient, body
 
 async def test_host_checks_are_returned(client: httpx.AsyncClient, console: Console, nodes: list[Node]) -> None:
     check = {"name": "swappiness", "value": "60", "good": False, "costs": "c", "mends": "m"}
+    commands = {"optional": True, "apply": "a", "persist": "p"}
     async with console.store.begin() as session:
         row = await session.get_one(Node, 1)
-        row.facts = {**row.facts, "host": [check]}
-    assert (await client.get("/v1/nodes/1/host")).json() == [check]
+        row.facts = {**row.facts, "host": [check, {**check, **commands}]}
+    without_commands = {"optional": False, "apply": "", "persist": ""}
+    assert (await client.get("/v1/nodes/1/host")).json() == [{**check, **without_commands}, {**check, **commands}]
     assert (await client.get("/v1/nodes/2/host")).json() == []
     assert (await client.get("/v1/nodes/9/host")).status_code == 404
 
@@ -122,3 +124,61 @@ async def test_state_of_the_firewall_is_returned(
         row.facts = {**row.facts, "firewall": report}
     reply = (await client.get("/v1/nodes/1")).json()
     assert {name: reply[name] for name in reply if name.startswith("firewall")} == shown
+
+
+CPUS = {
+    "numa_nodes": [{"id": 0, "cores": "0-1"}, {"id": 1, "cores": "2-3"}],
+    "siblings": ["0-1", "2-3"],
+    "offline": "",
+}
+OFF = {"mode": "off", "shards": "", "proxy": "", "cores_per_shard": 0}
+
+
+@pytest.fixture
+async def machine_with_cores(console: Console, nodes: list[Node]) -> None:
+    async with console.store.begin() as session:
+        row = await session.get_one(Node, 1)
+        row.facts = {**row.facts, "cpus": CPUS}
+
+
+@pytest.mark.usefixtures("machine_with_cores")
+async def test_pinning_is_changed(client: httpx.AsyncClient) -> None:
+    before = (await client.get("/v1/nodes/1")).json()
+    assert (before["cpus"], before["cpu_pinning"], before["cpu_pinning_state"]["state"]) == (CPUS, OFF, "off")
+    changed = await client.put("/v1/nodes/1", json={"cpu_pinning": {"mode": "cores", "shards": "2, 1", "proxy": "3"}})
+    assert changed.status_code == 200, changed.text
+    expected = {"mode": "cores", "shards": "1-2", "proxy": "3", "cores_per_shard": 0}
+    assert changed.json()["cpu_pinning"] == expected
+    [event, *_] = (await client.get("/v1/logs?order=desc")).json()
+    assert event["description"] == (
+        "Settings of node 1 were changed: cpu_pinning. Shards run on cores 1-2, and the proxy on cores 3."
+    )
+    assert (await client.put("/v1/nodes/1", json=changed.json())).json()["cpu_pinning"] == expected
+    assert (await client.put("/v1/nodes/1", json={"cpu_pinning": {}})).json()["cpu_pinning"] == OFF
+
+
+@pytest.mark.usefixtures("machine_with_cores")
+@pytest.mark.parametrize(
+    ("setting", "field"),
+    [
+        ({"mode": "cores", "shards": "1-"}, "cpu_pinning.shards"),
+        ({"mode": "cores", "shards": "4"}, "cpu_pinning.shards"),
+        ({"mode": "cores"}, "cpu_pinning.shards"),
+        ({"mode": "numa", "proxy": "0-3"}, "cpu_pinning.proxy"),
+        ({"mode": "cores", "shards": "0", "cores_per_shard": -1}, "cpu_pinning.cores_per_shard"),
+        ({"mode": "each"}, "cpu_pinning.mode"),
+        ({"mode": "numa", "memory": True}, "cpu_pinning.memory"),
+        ("numa", "cpu_pinning"),
+    ],
+)
+async def test_invalid_pinning_changes_nothing(client: httpx.AsyncClient, setting: object, field: str) -> None:
+    refused = await client.put("/v1/nodes/1", json={"cpu_pinning": setting, "max_redis_servers": 7})
+    assert (refused.status_code, refused.json()["field"]) == (400, field), refused.text
+    node = (await client.get("/v1/nodes/1")).json()
+    assert (node["cpu_pinning"], node["max_redis_servers"]) == (OFF, 512)
+
+
+async def test_pinning_requires_an_agent_that_reports_its_cores(client: httpx.AsyncClient) -> None:
+    refused = await client.put("/v1/nodes/2", json={"cpu_pinning": {"mode": "numa"}})
+    assert (refused.status_code, "Upgrade the agent" in refused.json()["description"]) == (400, True)
+    assert (await client.put("/v1/nodes/2", json={"cpu_pinning": OFF})).status_code == 200

@@ -157,3 +157,12 @@ def test_histograms_and_escaping() -> None:
 
 def test_labels_are_rendered() -> None:
     assert render_labels({"db": 1, "role": "master"}) == '{db="1",role="master"}'
+
+
+async def test_cores_of_pinned_shards(console_with_data: Console) -> None:
+    assert "shardboard_shard_cores" not in parsed((await scrape(console_with_data)).text)
+    async with console_with_data.store.begin() as session:
+        place = {"cores": "0-3", "numa_nodes": "0"}
+        (await session.get_one(Node, 1)).pinning = {"state": "active", "shards": {"11": place}}
+    families = parsed((await scrape(console_with_data)).text)
+    assert values(families, "shardboard_shard_cores", redis="11", node="1", cores="0-3", numa_node="0") == [1]

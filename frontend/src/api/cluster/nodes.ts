@@ -5,6 +5,7 @@ import { streamedList } from '../streamedList';
 import type {
   AddressChange,
   JoinToken,
+  MachineCheck,
   MaintenanceOff,
   MaintenanceOn,
   Node,
@@ -24,6 +25,16 @@ export const createJoinToken = () => request<JoinToken>('POST', '/v1/join_tokens
 
 export const updateNode = (uid: number, changes: NodeUpdate) =>
   request<Node>('PUT', `/v1/nodes/${uid}`, changes);
+
+/** Settings of the machine, which its agent reports once per minute. */
+export const hostChecksQuery = (node: number) =>
+  queryOptions({
+    queryKey: ['host-checks', node],
+    queryFn: getQuery<MachineCheck[]>(`/v1/nodes/${node}/host`),
+    refetchInterval: 60_000,
+    // No event reports changes.
+    staleTime: 0,
+  });
 
 /** Rules of the console for the zone of a node. */
 export const zoneError = (zone: string): string | undefined =>
@@ -99,4 +110,13 @@ export function outageText(
   // The shards of the node may still run, but nothing monitors them.
   if (node.agent_status !== 'lost') return '';
   return node.unavailable_since ? 'agent has not responded' : 'agent does not respond';
+}
+
+/** Return the cores and the NUMA node of a shard; undefined if it is not pinned. */
+export function shardCoresText(
+  node: Partial<Pick<Node, 'cpu_pinning_state'>> | null | undefined,
+  uid: string,
+): string | undefined {
+  const found = node?.cpu_pinning_state?.shards[uid];
+  return found && `${found.cores} (NUMA node ${found.numa_nodes})`;
 }

@@ -11,6 +11,7 @@ import { messageOf } from '@/api/http';
 import { RunningActions } from '@/features/actions/RunningActions';
 import { DrillDialog } from '@/features/drills/DrillDialog';
 import { NodeCharts } from '@/features/metrics/NodeCharts';
+import { HostChecks } from '@/features/nodes/HostChecks';
 import { NodeFacts } from '@/features/nodes/NodeFacts';
 import { NodeMenu } from '@/features/nodes/NodeMenu';
 import { NodeShards } from '@/features/nodes/NodeShards';
@@ -77,6 +78,7 @@ export function NodePage() {
         <NodeShards nodeUid={node.uid} bdbs={bdbs ?? []} />
       </Card>
       <NodeFacts node={node} />
+      <HostChecks node={node.uid} />
     </div>
   );
 }

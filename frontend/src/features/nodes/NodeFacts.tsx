@@ -6,8 +6,10 @@ import { Elapsed } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
+import { Status } from '@/ui/Status';
 import { LastSeen } from './LastSeen';
 import classes from './nodes.module.css';
+import { coresText, pinningText } from './pinning/cpuPinning';
 
 const PROBE_RATE_HELP =
   'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5% of the CPU.';
@@ -27,7 +29,8 @@ export function NodeFacts({ node }: { node: Node }) {
             ['Zone', <Zone key="zone" node={node} />],
             ['System', node.os_name],
             ['Architecture', node.architecture],
-            ['Cores', node.cores],
+            ['Cores', coresText(node)],
+            ['CPU pinning', <Pinning key="pinning" node={node} />],
             ['Memory for shards', size(node.total_memory)],
             ['Persistent storage', size(node.persistent_storage_size)],
           ]}
@@ -67,6 +70,17 @@ function ShardPorts({ node: { firewall, firewall_detail: reason } }: { node: Nod
   if (firewall === undefined) return <Dash reason="The agent does not report it" />;
   if (firewall === 'active') return 'Open to nodes of the cluster only';
   return reason ? `Not filtered: ${reason}` : 'Not filtered';
+}
+
+/** Where the processes run, and why the agent does not apply the setting. */
+function Pinning({ node: { cpu_pinning: setting, cpu_pinning_state: applied } }: { node: Node }) {
+  // A console of the previous release does not send these fields.
+  if (!setting || !applied) return <Dash reason="The console does not report it" />;
+  return applied.state === 'failed' ? (
+    <Status tone="attention">{`${pinningText(setting)}. Not applied: ${applied.detail}`}</Status>
+  ) : (
+    pinningText(setting)
+  );
 }
 
 /** Probe rate. It decreases if many engine processes share few cores. */

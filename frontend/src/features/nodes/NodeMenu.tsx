@@ -3,6 +3,7 @@ import { ActionIcon, Menu } from '@mantine/core';
 import {
   IconArrowsExchange,
   IconArrowUp,
+  IconCpu,
   IconDotsVertical,
   IconMapPin,
   IconPlayerPlay,
@@ -13,6 +14,7 @@ import { type ReactNode, useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Node } from '@/api/types';
 import { EndMaintenance, RemoveNode, StartMaintenance, SwitchOver } from './NodeDialogs';
+import { SetCpuPinning } from './pinning/SetCpuPinning';
 import { SetZone } from './SetZone';
 import { UpgradeNode } from './UpgradeNode';
 
@@ -22,6 +24,7 @@ const DIALOGS = {
   handOver: SwitchOver,
   upgrade: UpgradeNode,
   zone: SetZone,
+  pinning: SetCpuPinning,
   remove: RemoveNode,
 } as const;
 
@@ -86,6 +89,13 @@ export function NodeMenu({ node, children }: Props) {
             onClick={() => setDialog('zone')}
           >
             Set zone…
+          </Menu.Item>
+          <Menu.Item
+            leftSection={<IconCpu size={15} />}
+            disabled={!may}
+            onClick={() => setDialog('pinning')}
+          >
+            Set CPU pinning…
           </Menu.Item>
           {children}
           <Menu.Item

@@ -1,7 +1,8 @@
 /** Table of the shards on a node. */
 import { Link } from '@tanstack/react-router';
+import { shardCoresText, useNode } from '@/api/cluster/nodes';
 import { isShardDown, isShardStarting, useNodeShards } from '@/api/databases/shards';
-import type { Bdb, Shard } from '@/api/types';
+import type { Bdb, Node, Shard } from '@/api/types';
 import { format } from '@/lib/format';
 import { formatSlots, parseSlots } from '@/lib/slots';
 import { Dash } from '@/ui/Dash';
@@ -16,10 +17,11 @@ interface Props {
 
 export function NodeShards({ nodeUid, bdbs }: Props) {
   const { data } = useNodeShards(nodeUid);
+  const { data: node } = useNode(nodeUid);
   return (
     <DataTable
       label="Shards on this node"
-      columns={columns(bdbs)}
+      columns={[...columns(bdbs), ...(isPinned(node) ? [coresColumn(node)] : [])]}
       rows={data}
       rowKey={(shard) => shard.uid}
       initialSort={{ id: 'shard' }}
@@ -29,6 +31,19 @@ export function NodeShards({ nodeUid, bdbs }: Props) {
     />
   );
 }
+
+const isPinned = (node: Node | null | undefined) => node?.cpu_pinning_state?.state === 'active';
+
+const coresColumn = (node: Node | null | undefined): Column<Shard> => ({
+  id: 'cores',
+  header: 'Cores',
+  sort: (shard) => shardCoresText(node, shard.uid) ?? '',
+  cell: (shard) => (
+    <span className="num">
+      {shardCoresText(node, shard.uid) ?? <Dash reason="The shard can use all cores" />}
+    </span>
+  ),
+});
 
 function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
   const name = (shard: Shard) =>

@@ -38,6 +38,7 @@ export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number 
         {reason && ` · ${reason.toLowerCase()}`}
         {' · '}
         {plural(shards, 'shard')}
+        {node.cpu_pinning_state?.state === 'active' && ' · pinned to cores'}
       </span>
     </div>
   );

@@ -1,6 +1,7 @@
 /** Drawer with the details of one shard. The page adds its charts as children. */
 import { Drawer } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { shardCoresText, useNode } from '@/api/cluster/nodes';
 import { isShardDown, isShardStarting } from '@/api/databases/shards';
 import type { Shard } from '@/api/types';
 import { countSlots, formatSlots, parseSlots } from '@/lib/slots';
@@ -33,6 +34,7 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
   const topic = `shards:${shard.bdb_uid}`;
   const flashTopic = `flash_shards:${shard.bdb_uid}`;
   useTopic(onFlash ? flashTopic : topic);
+  const { data: node } = useNode(Number(shard.node_uid));
   const [tone, text] = stateOf(shard);
   return (
     <Drawer
@@ -56,6 +58,7 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
             ['Role', shard.role === 'master' ? 'Primary' : 'Replica'],
             ['Node', `${shard.node_uid}${shard.address ? ` (${shard.address})` : ''}`],
             ['Port', shard.port],
+            ['Cores', shardCoresText(node, shard.uid) ?? 'All cores'],
             ['Slots', slotsText(shard)],
             ...syncFacts(shard),
             ['Process ID', shard.pid],

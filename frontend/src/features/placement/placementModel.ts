@@ -67,7 +67,12 @@ export type NodeColumn = Pick<Node, 'uid' | 'addr' | 'status' | 'agent_status'> 
   Partial<
     Pick<
       Node,
-      'total_memory' | 'in_maintenance' | 'unavailable_since' | 'rack_id' | 'second_rack_id'
+      | 'total_memory'
+      | 'in_maintenance'
+      | 'unavailable_since'
+      | 'rack_id'
+      | 'second_rack_id'
+      | 'cpu_pinning_state'
     >
   >;
 
