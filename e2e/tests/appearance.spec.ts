@@ -75,6 +75,18 @@ const VIEWS: PageView[] = [
     path: (bdb) => `/databases/${bdb}/events`,
     ready: rows('Events'),
   },
+  {
+    name: 'availability',
+    slow: true,
+    path: () => '/availability',
+    ready: rows('Availability of databases'),
+  },
+  {
+    name: 'database-availability',
+    slow: true,
+    path: (bdb) => `/databases/${bdb}/availability`,
+    ready: rows('Availability by month'),
+  },
   { name: 'nodes', bothThemes: true, path: () => '/nodes', ready: rows('Nodes') },
   { name: 'node', path: () => '/nodes/1', ready: figures },
   { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },

@@ -16,6 +16,7 @@ from shardboard.collectors.data.location_access import LocationAccess
 from shardboard.collectors.data.location_files import LocationFiles
 from shardboard.collectors.data.request_transfers import RequestTransfers
 from shardboard.collectors.data.upload_cleanup import UploadCleanup
+from shardboard.collectors.failures.availability_history import AvailabilityCollector
 from shardboard.collectors.failures.failure_detection import NodeWatch
 from shardboard.collectors.failures.first_writes import FirstWriteCollector
 from shardboard.collectors.failures.resync import ResyncCollector
@@ -73,4 +74,5 @@ def leader_loops(
         Loop("delete uploads", UploadCleanup(store, access).run),
         Loop("back up the console", ConsoleBackups(store, access, LocationFiles(store, agents), state_dir).run),
         Loop("record first writes", FirstWriteCollector(store, bus, live).run),
+        Loop("count available seconds", AvailabilityCollector(store, live.service).run),
     ]

@@ -186,6 +186,8 @@ class ProxyReading(Reply):
     seconds: float = Field(ge=0.001, le=86_400 * 365)
     """Length of the interval to which the counts refer."""
     pid: Count
+    started_ms: Count = 0
+    """Start of its process by the clock of its node, in ms since 1970; 0 if the agent does not report it."""
     threads: Count
     cpu: Number
     """CPU seconds since its start."""

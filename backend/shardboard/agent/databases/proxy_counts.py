@@ -69,6 +69,7 @@ def _difference(now: Mapping[str, Any], before: Mapping[str, Any]) -> ProxyReadi
     return ProxyReading(
         seconds=max(0.001, (now["at"] - before["at"]) / 1_000),
         pid=now["pid"],
+        started_ms=max(0, int(now["started_at"])),  # also if the clock of the machine is wrong
         threads=now["threads"],
         cpu=now["cpu_seconds"],
         rss=now["rss_bytes"],

@@ -1,9 +1,19 @@
 """Endpoints for node failures, failover, incidents and drills."""
 
-from shardboard.api.failures import availability, drills, failover, incidents, repair, shard_restart, timeline
+from shardboard.api.failures import (
+    availability,
+    availability_history,
+    drills,
+    failover,
+    incidents,
+    repair,
+    shard_restart,
+    timeline,
+)
 
 ROUTERS = (
     availability.router,
+    availability_history.router,
     drills.router,
     failover.router,
     incidents.router,

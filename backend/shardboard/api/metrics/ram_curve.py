@@ -7,8 +7,11 @@ from shardboard.api.http.database_scope import BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
+from shardboard.domain.benchmarks import cost_model
+from shardboard.domain.benchmarks.cost_model import NodeSize
 from shardboard.errors import NotAcceptable, NotFound
 from shardboard.schemas.metrics import ram_curve as schema
+from shardboard.state.cluster import cluster, nodes
 from shardboard.state.databases import bdbs
 
 router = ApiRouter(prefix="/v1", tags=["databases"])
@@ -28,4 +31,8 @@ async def get_ram_curve(_viewer: BdbViewer, session: ReadSession, console: Conso
     curve = await console.ram_curve_cache.get(uid)
     if curve is None:
         raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash. All its values are in RAM.")
-    return JSONResponse(schema.render(bdb, curve, console.live.latest("flash", str(uid)).get("ram_hit_ratio")))
+    measured = console.live.latest("flash", str(uid)).get("ram_hit_ratio")
+    node = cost_model.smallest_node(
+        NodeSize(int(node.facts.get("total_memory", 0)), node.flash_size) for node in await nodes.list_all(session)
+    )
+    return JSONResponse(schema.render(bdb, curve, measured, (await cluster.load(session)).prices, node))

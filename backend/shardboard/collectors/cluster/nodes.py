@@ -17,7 +17,7 @@ from shardboard.collectors.metrics.sample_seconds import ShardPlace
 from shardboard.collectors.pulse import Pulses
 from shardboard.domain.cluster.node_status import AgentStatus, NodeHealth
 from shardboard.domain.databases.shard_status import Observed, ShardStatus, observe
-from shardboard.driver.interfaces import SHARD_FIELDS, Agents, NodeRef, Sample
+from shardboard.driver.interfaces import RING_SECONDS, SHARD_FIELDS, Agents, NodeRef, Sample
 from shardboard.errors import AgentError
 from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
@@ -160,7 +160,7 @@ class NodeCollector:
                         is_connected = True
                         self._live.connect(node.uid)
                     if leads:
-                        await self._record(node, sample, clock, count, boot)
+                        await self._record(node, sample, clock, count, boot, has_backlog=has_backlog)
                     count += 1
                 reason = "its agent ended the stream of samples"
             except AgentError as error:
@@ -192,7 +192,9 @@ class NodeCollector:
             self._live.skip(node_uid, sample)
         return sample
 
-    async def _record(self, node: NodeRef, sample: Sample, clock: NodeClock, count: int, boot: str) -> None:
+    async def _record(
+        self, node: NodeRef, sample: Sample, clock: NodeClock, count: int, boot: str, *, has_backlog: bool
+    ) -> None:
         """Store what has changed.
 
         `count` is the number of earlier samples of this connection, `boot` the boot ID in earlier ones.
@@ -200,7 +202,7 @@ class NodeCollector:
         # Silence can be too short to break the stream, yet long enough for the node to be declared down.
         if count % FACTS_INTERVAL_SAMPLES == 0 or node.uid in self._down:
             await self._record_seen(node, restarted=sample.boot != boot if boot else None)
-        await self._record_shards(node.uid, sample)
+        await self._record_shards(node.uid, sample, max_age=RING_SECONDS if has_backlog else 0)
         await self._outages.store(node.uid, sample, clock.ahead_ms)
 
     async def _record_reached(self, node: NodeRef, *, leads: bool) -> None:
@@ -234,14 +236,16 @@ class NodeCollector:
             previous, status=status, detail=reason, pid=previous.pid if status == ShardStatus.TIMEOUT else None
         )
 
-    async def _record_shards(self, node_uid: int, sample: Sample) -> None:
+    async def _record_shards(self, node_uid: int, sample: Sample, max_age: int) -> None:
         """Write the differences from the known state. In most seconds there are none, and the store is not accessed.
 
-        Only shards of the agent's own node are considered.
+        Only shards of the agent's own node are considered. A sample is at most `max_age` seconds old: after a connection is
+        established, agents repeat samples, which must not replace newer observations.
         """
         now = datetime.now(UTC)
+        is_plausible = -CLOCK_SKEW < now.timestamp() - sample.at < max_age + CLOCK_SKEW
         # The clock of another machine may be wrong; the console's clock orders observations of loops and collectors.
-        observed_at = datetime.fromtimestamp(sample.t, UTC) if abs(now.timestamp() - sample.at) < CLOCK_SKEW else now
+        observed_at = datetime.fromtimestamp(sample.t, UTC) if is_plausible else now
         conditions = {
             uid: _observed(*(row[index] for index in CONDITION_INDEXES)) for uid, row in sample.shards.items()
         }

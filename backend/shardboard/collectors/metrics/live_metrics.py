@@ -29,6 +29,7 @@ from shardboard.collectors.metrics.sample_seconds import (
     earlier_seconds,
     without_foreign_shards,
 )
+from shardboard.collectors.metrics.service_seconds import ServiceSeconds
 from shardboard.domain.metrics import endpoint_metrics, latency, rates
 from shardboard.domain.metrics.flash_rates import ALL_DATABASES, FLASH_METRICS
 from shardboard.domain.metrics.rates import MAX_STEP, SHARD_METRICS, SHARD_STREAMED, Value
@@ -77,6 +78,7 @@ class LiveMetrics:
         self._late: set[int] = set()
         self._catch_up_at = 0.0
         self.lateness = Lateness()
+        self.service = ServiceSeconds()
         self.newest = 0
         """The newest published second."""
         self._cleaned_up_to = 0
@@ -143,6 +145,7 @@ class LiveMetrics:
         second.missing |= sample.missing.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
+            second.proxies[node_uid] = sample.proxy.started_ms
         elif sample.proxy_missing:
             second.silent_proxies.add(node_uid)
         if sample.late_proxy is not None:
@@ -158,6 +161,7 @@ class LiveMetrics:
         rows = self.endpoints.ingest(node_uid, late.t, late.reading)
         if (second := self._seconds.get(late.t)) is not None:
             second.endpoints |= rows
+            second.proxies[node_uid] = late.reading.started_ms
             second.silent_proxies.discard(node_uid)
             if second.is_published:
                 self._late.add(late.t)
@@ -325,6 +329,7 @@ class LiveMetrics:
         members, of_node = self._reporters.members, self._reporters.of_node
         without_endpoint = self._reporters.databases_without_endpoint(second)
         self.endpoints.latencies.settle(t, without_endpoint)
+        self.service.settle(t, second, self._reporters, without_endpoint)
         for (bdb_uid, node_uid), values in second.endpoints.items():
             name = endpoint_metrics.name(endpoint_metrics.number(bdb_uid, node_uid))
             self._ring("endpoints", name).put(t, list(values.values()))
@@ -463,4 +468,4 @@ def _uid(topic: str, number: int) -> str:
 
 def shard_places(rows: Iterable[Any]) -> dict[int, ShardPlace]:
     """Return the shards' places from rows of `state.shards`."""
-    return {row.uid: ShardPlace(row.bdb_uid, row.pair, row.node_uid) for row in rows}
+    return {row.uid: ShardPlace(row.bdb_uid, row.pair, row.node_uid, bool(row.slots)) for row in rows}

@@ -26,6 +26,8 @@ class ShardPlace:
     bdb_uid: int
     pair: int
     node_uid: int
+    has_slots: bool = True
+    """Whether slots are assigned to it, as to the primaries of pairs that serve clients."""
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Second:
     """Shards that are running, but reported no values."""
     endpoints: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
     """Metrics of endpoints, by database and node."""
+    proxies: dict[int, int] = field(default_factory=dict)
+    """Start of the process of each proxy that reported (`ProxyReading.started_ms`), by node."""
     silent_proxies: set[int] = field(default_factory=set)
     """Nodes whose proxy is running, but reported no values."""
     completed_at: float = 0.0

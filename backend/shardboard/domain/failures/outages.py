@@ -60,6 +60,24 @@ class OutageSummary:
     """Requests that the lost primary had received but not replied to."""
 
 
+@dataclass(frozen=True)
+class UnservedSpan:
+    """Time in which clients of a database are known to have had no service for at least one slot, by the console's clock."""
+
+    start_ms: int
+    end_ms: int | None
+    """None: it had not ended when it was reported last."""
+    watching: frozenset[tuple[int, int]] = frozenset()
+    """If it has not ended: the nodes whose proxies were watching, each with the time at which its proxy noticed, by its clock."""
+
+
+def unserved_spans(seen: Sequence[ReportedOutage]) -> list[UnservedSpan]:
+    """Return the spans of all losses in reports about one database. Losses that no client request or canary write noticed are
+    omitted."""
+    losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
+    return [span for loss in losses if (span := loss.span()) is not None]
+
+
 def summarize(seen: Sequence[ReportedOutage]) -> OutageSummary:
     """Summarize all reports about one database in one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
@@ -108,6 +126,17 @@ class _Loss:
         gaps = (self._gap_of([part for part in self.parts if part.reported_by == node]) for node in self._nodes())
         # The value of each proxy is at least the true one, so the smallest is the most accurate and never too small.
         return min((gap for gap in gaps if gap is not None), default=None)
+
+    def span(self) -> UnservedSpan | None:
+        """Return the time of the loss; None if it is not known to have affected requests."""
+        if (served_at := self.served_at) is not None:
+            gap = self.gap()
+            return None if gap is None else UnservedSpan(served_at - gap, served_at)
+        watched = [part for part in self.parts if part.is_exact]
+        if not watched:
+            return None  # requests are counted when it ends
+        starts = [_aligned_time(part, part.last_success_ms or part.noticed_ms) for part in watched]
+        return UnservedSpan(max(starts), None, frozenset((part.reported_by, part.noticed_ms) for part in watched))
 
     def _gap_of(self, parts: Sequence[ReportedOutage]) -> int | None:
         end_times = [part.first_success_ms for part in parts if part.first_success_ms is not None]

@@ -146,6 +146,7 @@ LATENCY_BOUNDS = tuple(digit * 10.0**exponent for exponent in range(1, 7) for di
 """Microseconds: 10 µs to 8 s."""
 
 UP = _gauge("redis_server_up", "", "1 if the shard responded in the last second.")
+PINNING = _gauge("shardboard_shard_cores", "", "Always 1; the labels contain cores and NUMA node of a pinned shard.")
 LINK = _gauge("redis_server_master_link_status", "", "1 up, 2 down, 3 none (the shard is a primary).")
 
 NODE = (
@@ -193,6 +194,11 @@ DB = (
     _gauge("db_config", "", "Always 1; the labels contain the configuration."),
     _gauge("db_memory_limit_bytes", "", "Total memory limit of all shards; 0 = none."),
     _gauge("db_replication_factor", "", "Copies of the data: 2 with replicas, else 1."),
+)
+DB_AVAILABILITY = _counter(
+    "shardboard_db_availability_seconds_total",
+    "",
+    "Seconds in which the database was served, failed, or in an unknown state, by state.",
 )
 DB_STATUS: dict[str, int] = {
     BdbStatus.ACTIVE: 0,

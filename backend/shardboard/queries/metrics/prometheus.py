@@ -23,6 +23,7 @@ from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
+from shardboard.state.failures import availability_history
 from shardboard.state.metrics import metric_history
 
 Raw = Mapping[str, Value]
@@ -53,7 +54,7 @@ async def expose(
             prometheus_families.PROVISIONAL_FLASH,
         ),
         *prometheus_families.CLUSTER,
-        *(*prometheus_families.DB, *prometheus_families.ENDPOINT),
+        *(*prometheus_families.DB, prometheus_families.DB_AVAILABILITY, *prometheus_families.ENDPOINT),
         *(
             prometheus_families.DISCONNECTIONS,
             prometheus_families.ENDPOINT_ERRORS,
@@ -62,6 +63,7 @@ async def expose(
         ),
         *(
             prometheus_families.UP,
+            prometheus_families.PINNING,
             prometheus_families.LINK,
             *prometheus_families.SHARD,
             prometheus_families.PROCESS_CPU,
@@ -84,10 +86,12 @@ async def expose(
     databases = await bdbs.list_all(session)
     _add_provisional(page, name, machines, databases, await shards.list_occupying(session))
     _add_databases(page, name, databases)
+    _add_availability(page, name, {bdb.uid for bdb in databases}, await availability_history.totals(session))
     _add_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _add_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
     _add_commands(page, name, commands)
     _add_shards(page, name, await shards.list_all(session), raw_shards, raw_tiers)
+    _add_pinning(page, name, machines)
     return page.render()
 
 
@@ -149,6 +153,17 @@ def _add_databases(page: Exposition, name: str, rows: Iterable[Bdb]) -> None:
         page.add("db_replication_factor", labels, 2 if bdb.replication else 1)
 
 
+def _add_availability(
+    page: Exposition, name: str, uids: Collection[int], totals: Iterable[availability_history.Total]
+) -> None:
+    for total in totals:
+        if total.bdb_uid not in uids:
+            continue
+        for state in ("served", "failed", "unknown"):
+            labels = render_labels({"cluster": name, "db": total.bdb_uid, "state": state})
+            page.add(prometheus_families.DB_AVAILABILITY.name, labels, getattr(total, state) / 1000)
+
+
 def _add_endpoints(
     page: Exposition, name: str, uids: Collection[int], endpoints: Mapping[tuple[int, int], Mapping[str, int]]
 ) -> None:
@@ -207,6 +222,14 @@ def _add_shards(
         if (tier := tiers.get(shard.uid)) is not None:
             _add_tier(page, label_text, values, tier)
         page.add(prometheus_families.LINK.name, label_text, 3 if primary else 1 if values["link_up"] else 2)
+
+
+def _add_pinning(page: Exposition, name: str, machines: Iterable[Node]) -> None:
+    for node in machines:
+        for uid, place in node.pinning.get("shards", {}).items():
+            labels = {"cluster": name, "node": node.uid, "redis": uid, "cores": place["cores"]}
+            numa = {"numa_node": place["numa_nodes"]}
+            page.add(prometheus_families.PINNING.name, render_labels({**labels, **numa}), 1)
 
 
 def _add_tier(page: Exposition, labels: str, values: Raw, tier: Raw) -> None:

@@ -25,7 +25,7 @@ from shardboard.state.alerting.events import record_for_action
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.failures import outages
+from shardboard.state.failures import availability_history, outages
 from shardboard.store.db import Store
 
 START, SERVE, SYNC = "Start the shards", "Serve all slots", "Synchronize the replicas"
@@ -147,6 +147,7 @@ class Delete:
             message += f" Its shards on node {node_list} will be removed when its agent reconnects."
         record_for_action(session, action, "bdb_deleted", message)
         await outages.delete_for_bdb(session, bdb.uid)
+        await availability_history.delete_for_bdb(session, bdb.uid)
         await session.delete(bdb)
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:

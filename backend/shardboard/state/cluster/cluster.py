@@ -7,6 +7,7 @@ from sqlalchemy import JSON, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.domain.benchmarks.cost_model import CostModel
 from shardboard.domain.cluster.cluster_settings import ClusterSettings
 from shardboard.domain.cluster.node_status import BootstrapPhase
 from shardboard.domain.cluster.policy import NAMES, Policy
@@ -37,6 +38,8 @@ class Cluster(Base):
     """Configuration of the LDAP directory (`domain/access/ldap.py`), with the bind password; None if it is not configured."""
     config: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     policy: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    cost_model: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), default=None)
+    """Prices (`domain.benchmarks.cost_model`); None until they are set."""
     next_bdb_uid: Mapped[int] = mapped_column(default=1)
     next_shard_uid: Mapped[int] = mapped_column(default=1)
     next_node_uid: Mapped[int] = mapped_column(default=1)
@@ -45,6 +48,11 @@ class Cluster(Base):
     def settings(self) -> ClusterSettings:
         """Settings of the cluster object."""
         return ClusterSettings.from_stored(self.config)
+
+    @property
+    def prices(self) -> CostModel | None:
+        """The cost model; None until prices are set."""
+        return None if self.cost_model is None else CostModel(**self.cost_model)
 
     @property
     def rules(self) -> Policy:

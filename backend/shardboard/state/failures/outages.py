@@ -1,9 +1,10 @@
 """Outages for clients of the endpoints: until a lost primary, or its promoted replica, responded to a node's proxy again."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, UniqueConstraint, delete, func, select
+from sqlalchemy import BigInteger, Index, UniqueConstraint, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -61,6 +62,26 @@ async def list_for_node(
     if shard_uid is not None:
         query = query.where(Outage.shard_uid == shard_uid)
     return (await session.execute(query.order_by(Outage.noticed_at, Outage.uid).limit(limit))).scalars().all()
+
+
+async def by_bdb_until(session: AsyncSession, first_ms: int, limit: int) -> dict[int, list[Outage]]:
+    """Return the outages that ended at `first_ms` of the console's clock or later, or have not ended, by database uid.
+
+    If some have not ended, all outages of their database since then are included, because other proxies may report the end. At most
+    `limit` outages are returned for each of both: the newest.
+    """
+    end_ms = Outage.first_success_ms - func.coalesce(Outage.ahead_ms, 0)
+    query = select(Outage).where(or_(Outage.first_success_ms.is_(None), end_ms >= first_ms))
+    by_bdb: dict[int, dict[int, Outage]] = defaultdict(dict)
+    for row in (await session.execute(query.order_by(Outage.noticed_at.desc()).limit(limit))).scalars():
+        by_bdb[row.bdb_uid][row.uid] = row
+    for bdb_uid, rows in by_bdb.items():
+        open_since = min((row.noticed_at for row in rows.values() if row.first_success_ms is None), default=None)
+        if open_since is not None:
+            more = select(Outage).where(Outage.bdb_uid == bdb_uid, Outage.noticed_at >= open_since)
+            newest = (await session.execute(more.order_by(Outage.noticed_at.desc()).limit(limit))).scalars()
+            rows.update((row.uid, row) for row in newest)
+    return {bdb_uid: list(rows.values()) for bdb_uid, rows in by_bdb.items()}
 
 
 async def by_uid(session: AsyncSession, uid: int) -> Outage | None:

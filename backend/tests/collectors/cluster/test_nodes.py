@@ -485,6 +485,33 @@ async def test_a_new_console_does_not_record_a_dead_shard_again(
 
 
 @pytest.mark.usefixtures("database")
+async def test_repeated_samples_do_not_record_a_failure_again(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shard died and was restarted. The next console receives the samples of that time again, and then new ones."""
+    monkeypatch.setattr(collector, "CLOCK_SKEW", 2.0)
+    now = int(datetime.now(UTC).timestamp())
+    async with console.store.begin() as session:
+        row = await session.get_one(Shard, 1)
+        row.observed_status, row.observed_role = "ok", "master"
+        row.observed_at = datetime.fromtimestamp(now - 30, UTC)
+    made = NodeCollector(console.store, console.bus, agents, console.live, Pulses())
+    task = asyncio.create_task(made.run())
+    agents.sample(1, sample(now - 60, died={1: "killed"}))
+    agents.sample(1, sample(now - 20, {1: shard(pid=9.0)}))
+    agents.sample(1, None)
+    await wait_until(lambda: console.live.resume_point(1)[1] == now - 20)
+
+    async def is_recorded() -> bool:
+        return (await shard_row(console, 1)).observed_pid == 9
+
+    await wait_until(is_recorded)
+    assert await events_of_types(console, "shard_down", "shard_up") == []
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.usefixtures("database")
 async def test_a_shard_that_does_not_answer_is_not_dead(
     console: Console, agents: FakeAgents, running: NodeCollector
 ) -> None:

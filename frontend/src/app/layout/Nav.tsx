@@ -6,6 +6,7 @@ import {
   IconBell,
   IconDatabase,
   IconGauge,
+  IconHeartbeat,
   IconLayoutDashboard,
   IconLayoutSidebarLeftCollapse,
   IconLayoutSidebarLeftExpand,
@@ -29,6 +30,7 @@ const LINKS = [
   { to: '/backups', label: 'Backups', Icon: IconArchive },
   { to: '/benchmarks', label: 'Benchmarks', Icon: IconGauge },
   { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
+  { to: '/availability', label: 'Availability', Icon: IconHeartbeat },
   { to: '/alarms', label: 'Alarms', Icon: IconAlertTriangle },
   { to: '/events', label: 'Events', Icon: IconListDetails },
 ] as const;

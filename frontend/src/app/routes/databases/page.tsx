@@ -13,6 +13,7 @@ const TABS = [
   { to: '/databases/$uid/endpoint', label: 'Endpoint' },
   { to: '/databases/$uid/configuration', label: 'Configuration' },
   { to: '/databases/$uid/backups', label: 'Backups' },
+  { to: '/databases/$uid/availability', label: 'Availability' },
   { to: '/databases/$uid/events', label: 'Events' },
 ] as const;
 

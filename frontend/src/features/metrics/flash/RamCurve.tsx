@@ -1,8 +1,9 @@
 /** Expected RAM hit ratio at other RAM limits, compared with the measured ratio. */
-import { Alert } from '@mantine/core';
+import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { usePermission } from '@/api/access/session';
 import { messageOf } from '@/api/http';
 import { ramCurveQuery } from '@/api/metrics/ramCurve';
 import type { Bdb, RamCurve as Curve } from '@/api/types';
@@ -13,6 +14,8 @@ import { COLOR } from '@/ui/chart/palette';
 import { EmptyState } from '@/ui/EmptyState';
 import { DataTable } from '@/ui/table/DataTable';
 import classes from '../metrics.module.css';
+import { CostDialog } from './CostDialog';
+import { amountText, savingText } from './costText';
 import {
   nearestRamPoint,
   type RamAlternative,
@@ -41,6 +44,7 @@ export function RamCurve({ bdb }: { bdb: Bdb }) {
             <Plot curve={data} />
             <Choices curve={data} bdb={bdb} />
           </div>
+          <Costs curve={data} />
           {data.detail && (
             <p className={classes.curveNote}>Data of some shards is missing. {data.detail}</p>
           )}
@@ -89,7 +93,17 @@ function Plot({ curve }: { curve: Curve }) {
 function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
   const { expected, measured, ram_size } = curve;
   const now: RamAlternative[] =
-    expected === null ? [] : [{ size: ram_size, ratio: expected, change: 0 }];
+    expected === null
+      ? []
+      : [
+          {
+            size: ram_size,
+            ratio: expected,
+            change: 0,
+            nodes: curve.costs.now.nodes,
+            amount: curve.costs.now.amount,
+          },
+        ];
   const rows = [...now, ...ramAlternatives(curve)].sort((a, b) => a.size - b.size);
   return (
     <div>
@@ -111,6 +125,24 @@ function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
             align: 'right',
             cell: ({ size, change }) => (size === ram_size ? 'now' : changeText(change)),
           },
+          {
+            id: 'nodes',
+            header: 'Nodes',
+            align: 'right',
+            cell: ({ nodes }) => <span className="num">{nodes ?? '–'}</span>,
+          },
+          ...(curve.costs.currency === null
+            ? []
+            : [
+                {
+                  id: 'cost',
+                  header: 'Cost',
+                  align: 'right' as const,
+                  cell: ({ amount }: RamAlternative) => (
+                    <span className="num">{amountText(amount)}</span>
+                  ),
+                },
+              ]),
         ]}
       />
       <p className={classes.curveNote}>
@@ -120,6 +152,25 @@ function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
         </Link>
       </p>
     </div>
+  );
+}
+
+/** Nodes and cost with all values in RAM, compared with the current RAM limit. */
+function Costs({ curve: { costs, measured } }: { curve: Curve }) {
+  const [isOpen, setOpen] = useState(false);
+  const mayAdminister = usePermission('administer');
+  return (
+    <>
+      <p className={classes.curveNote}>
+        {savingText(costs, measured)}{' '}
+        {mayAdminister && (
+          <Button variant="default" size="compact-xs" onClick={() => setOpen(true)}>
+            {costs.currency === null ? 'Set prices' : 'Edit prices'}
+          </Button>
+        )}
+      </p>
+      {isOpen && <CostDialog onClose={() => setOpen(false)} />}
+    </>
   );
 }
 

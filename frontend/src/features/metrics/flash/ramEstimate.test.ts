@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { RamCurve } from '@/api/types';
-import { hitRatioAt, ramAlternatives, ramAxisPosition } from './ramEstimate';
+import { nearestRamPoint, ramAlternatives, ramAxisPosition } from './ramEstimate';
+
+const cost = { ram: 0, flash: 0, nodes: 1, amount: null };
 
 const curve: RamCurve = {
   bdb_uid: 1,
@@ -10,20 +12,29 @@ const curve: RamCurve = {
   points: Array.from({ length: 10 }, (_, step) => ({
     ram_size: 100 * (step + 1),
     hit_ratio: Math.min(1, 0.1 * (step + 2)),
+    nodes: step + 1,
+    amount: 100 * step,
   })),
   uses: 10_000,
   detail: '',
+  costs: {
+    currency: 'EUR',
+    node_ram: 0,
+    node_flash: 0,
+    ram_only: cost,
+    now: cost,
+    node_factor: 1,
+    saving: null,
+  },
 };
 
-describe('hitRatioAt', () => {
-  it('returns the ratio of the nearest point', () => {
-    expect([0, 140, 160, 5_000].map((size) => hitRatioAt(curve.points, size))).toEqual([
-      0.2,
-      0.2,
-      expect.closeTo(0.3),
-      1,
-    ]);
-    expect(hitRatioAt([], 100)).toBeUndefined();
+describe('nearestRamPoint', () => {
+  it('returns the nearest point', () => {
+    const ratios = [0, 140, 160, 5_000].map(
+      (size) => nearestRamPoint(curve.points, size)?.hit_ratio,
+    );
+    expect(ratios).toEqual([0.2, 0.2, expect.closeTo(0.3), 1]);
+    expect(nearestRamPoint([], 100)).toBeUndefined();
   });
 });
 
@@ -40,6 +51,16 @@ describe('ramAlternatives', () => {
         [1_000, 1, 0.6],
       ].map(close),
     );
+  });
+
+  it('contains nodes and cost of the nearest point', () => {
+    expect(ramAlternatives(curve).map(({ nodes, amount }) => [nodes, amount])).toEqual([
+      [1, 0],
+      [4, 300],
+      [6, 500],
+      [9, 800],
+      [10, 900],
+    ]);
   });
 
   it('returns no sizes without data', () => {

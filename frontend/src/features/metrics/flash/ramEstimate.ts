@@ -11,13 +11,11 @@ export interface RamAlternative {
   ratio: number;
   /** Difference to the expected ratio at the current size. */
   change: number;
+  nodes: number | null;
+  amount: number | null;
 }
 
-/** Return the expected ratio at a size: the ratio of the nearest point. */
-export function hitRatioAt(points: Points, size: number): number | undefined {
-  return nearestRamPoint(points, size)?.hit_ratio;
-}
-
+/** Return the point of the curve that stands for a size. */
 export function nearestRamPoint(points: Points, size: number): Points[number] | undefined {
   let best: Points[number] | undefined;
   for (const point of points) {
@@ -41,10 +39,10 @@ export function ramAlternatives({ points, ram_size, expected }: RamCurve): RamAl
     (size) => size >= smallest && size < largest,
   );
   return [...sizes, largest].flatMap((size) => {
-    const ratio = hitRatioAt(points, size);
-    return ratio === undefined || expected === null
-      ? []
-      : [{ size, ratio, change: ratio - expected }];
+    const point = nearestRamPoint(points, size);
+    if (point === undefined || expected === null) return [];
+    const { hit_ratio: ratio, nodes, amount } = point;
+    return [{ size, ratio, change: ratio - expected, nodes, amount }];
   });
 }
 
