@@ -38,6 +38,7 @@ def load(report: Report, _: Path) -> None:
     known_delays(report)
     stall(report)
     killed_primary(report)
+    verification(report)
 
 
 def run(*options: str, port: int = PORT) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def run(*options: str, port: int = PORT) -> dict[str, Any]:
     return end
 
 
-def measure_times(work: Any) -> tuple[float, float]:
+def measure_times(work: Any) -> tuple[Any, float]:
     """Return the result of `work` and the CPU time of its child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = work()
@@ -264,3 +265,32 @@ def killed_primary(report: Report) -> None:
     report.fact("account of an outage, off from a prober's", errors_ms, "ms")
     report.limit("the same, worst", max(errors_ms), 50, "ms")
     report.limit("the run with it ended late by", max(late), 2, "s")
+
+
+def verification(report: Report) -> None:
+    """Compare rate and CPU time per request with and without the verification of values. GETs read the same values."""
+    lab = Lab(ADDRESS)
+    try:
+        lab.server(PORT)
+        for size, count in ((1_000, 200_000), (100_000, 10_000)):
+            keys = ["-t", "2", "-c", "25", f"--data-size={size}", "--key-minimum=1", "--key-maximum=2000"]
+            run(*keys, "--data-verify", "-n", "allkeys", "--key-pattern=P:P", "--ratio=1:0")
+            for test, ratio in (("GET", "0:1"), ("SET", "1:0")):
+                options = [*keys, f"--ratio={ratio}", "-n", str(count // 50)]
+                rates: dict[str, list[float]] = {"": [], "--data-verify": []}
+                cpu_times: dict[str, list[float]] = {"": [], "--data-verify": []}
+                for _ in range(ROUNDS):
+                    for option in rates:
+                        end, cpu = measure_times(lambda more=option, base=options: run(*base, *filter(None, [more])))
+                        assert not end["errors"], end["errors"]
+                        rates[option].append(end["ops_per_second"])
+                        cpu_times[option].append(cpu / count * 1e6)
+                plain, verified = rates.values()
+                report.fact(f"{test} of {size} bytes, not verified", plain, "requests/s")
+                report.fact(f"{test} of {size} bytes, verified", verified, "requests/s")
+                name = f"{test} of {size} bytes, verified / not verified"
+                report.limit(f"{name}, rate", median(verified) / median(plain), 0.8, "", at_least=True)
+                ratio_of_times = median(cpu_times["--data-verify"]) / median(cpu_times[""])
+                report.limit(f"{name}, processor time", ratio_of_times, 1.3, "")
+    finally:
+        lab.close()

@@ -7,6 +7,7 @@
 #![recursion_limit = "256"]
 
 mod client;
+mod client_statistics;
 mod connection;
 mod discovery;
 mod keys;
@@ -21,6 +22,7 @@ mod shared;
 mod tally;
 mod tls;
 mod topology;
+mod verification;
 mod worker;
 mod workload;
 

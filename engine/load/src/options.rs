@@ -111,6 +111,9 @@ pub struct Options {
 
     pub size: Size,
     pub random_data: bool,
+    /// Write derived values, and check the values that are read.
+    pub data_verify: bool,
+    pub verify_only: bool,
     pub expiry: Option<(u64, u64)>,
     pub data_offset: Option<u64>,
     pub key_prefix: String,
@@ -192,6 +195,8 @@ impl Default for Options {
             rate_wave: None,
             size: Size::Fixed(32),
             random_data: false,
+            data_verify: false,
+            verify_only: false,
             expiry: None,
             data_offset: None,
             key_prefix: "memtier-".into(),
@@ -236,7 +241,26 @@ impl Default for Options {
     }
 }
 
+impl Size {
+    pub fn largest(&self) -> usize {
+        match self {
+            Self::Fixed(size) | Self::Range(_, size) => *size,
+            Self::List(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+        }
+    }
+}
+
 impl Options {
+    /// Returns whether a value of a key can have this size. `drawn` is the size that a SET of the
+    /// key would have now.
+    pub fn is_value_size(&self, size: usize, drawn: usize) -> bool {
+        match &self.size {
+            Size::Range(low, high) if !self.size_grows => (*low..=*high).contains(&size),
+            Size::List(list) => list.iter().any(|(listed, _)| *listed == size),
+            Size::Fixed(_) | Size::Range(..) => size == drawn,
+        }
+    }
+
     pub fn all_clients(&self) -> usize {
         self.clients * self.threads
     }

@@ -6,6 +6,7 @@ mod json;
 pub mod live;
 mod text;
 
+use crate::client_statistics::ClientStatistics;
 use crate::options::Options;
 use crate::outage::Outage;
 use crate::request::AccessKind;
@@ -52,6 +53,8 @@ pub struct Report {
     /// Seconds of each row, followed by those of the totals.
     pub series: Vec<Vec<Point>>,
     pub outages: Vec<(String, Outage)>,
+    /// All clients, by thread.
+    pub clients: Vec<ClientStatistics>,
     pub stopped: bool,
     pub gave_up: bool,
     pub busiest_thread: f64,
@@ -74,6 +77,7 @@ impl Report {
             names,
             meanings: shared.workload.meanings.clone(),
             outages: Vec::new(),
+            clients: Vec::new(),
             stopped: false,
             gave_up: false,
             busiest_thread: 0.0,
@@ -251,6 +255,10 @@ pub fn aggregate(runs: &[Report]) -> Report {
     let first = &runs[0];
     let mut total = Tally::new(first.names.len());
     runs.iter().for_each(|run| total.add(&run.total));
+    let mut clients = first.clients.clone();
+    for run in &runs[1..] {
+        clients.iter_mut().zip(&run.clients).for_each(|(client, other)| client.add(other));
+    }
     Report {
         number: 0,
         began: first.began,
@@ -261,6 +269,7 @@ pub fn aggregate(runs: &[Report]) -> Report {
         total,
         series: vec![Vec::new(); first.names.len() + 1],
         outages: runs.iter().flat_map(|run| run.outages.clone()).collect(),
+        clients,
         stopped: runs.iter().any(|run| run.stopped),
         gave_up: runs.iter().any(|run| run.gave_up),
         busiest_thread: runs.iter().map(|run| run.busiest_thread).fold(0.0, f64::max),

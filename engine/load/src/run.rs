@@ -1,6 +1,7 @@
 //! A complete run, from arguments to exit status: checks the target, starts the threads, collects
 //! their results and reports them.
 
+use crate::client_statistics::ClientStatistics;
 use crate::discovery;
 use crate::options::{HELP, Options, ParsedArguments, parse};
 use crate::outage::{self, Outage, OutageAccount};
@@ -320,12 +321,14 @@ fn receive(
     let mut pending: BTreeMap<u64, Vec<Option<Box<Tally>>>> = BTreeMap::new();
     let mut ended: Vec<Option<u64>> = vec![None; threads];
     let mut accounts = Vec::new();
+    let mut clients: Vec<Vec<ClientStatistics>> = vec![Vec::new(); threads];
     while let Ok(message) = receiver.recv() {
         let (thread, number, tally) = match message {
             ThreadMessage::Second { thread, number, tally } => (thread, number, tally),
-            ThreadMessage::End { thread, number, tally, accounts: of_thread, gave_up } => {
+            ThreadMessage::End { thread, number, tally, accounts: of_thread, clients: seats, gave_up } => {
                 ended[thread] = Some(number);
                 accounts.push(of_thread);
+                clients[thread] = seats;
                 report.gave_up |= gave_up;
                 (thread, number, tally)
             }
@@ -345,5 +348,6 @@ fn receive(
             live.second(&second, report);
         }
     }
+    report.clients = clients.concat();
     accounts
 }

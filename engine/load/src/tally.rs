@@ -8,9 +8,17 @@ use std::collections::BTreeMap;
 const MAX_MICROS: u64 = 3_600_000_000;
 /// More than any engine has. Further kinds of errors are counted together.
 const MAX_KINDS: usize = 64;
+/// Number of keys with a wrong value that are reported.
+const MAX_MISMATCHED_KEYS: usize = 5;
 
 pub fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three significant digits are allowed")
+}
+
+/// Rounds, so that the error is at most half a microsecond.
+#[inline]
+pub fn micros(nanos: u64) -> u64 {
+    ((nanos + 500) / 1_000).clamp(1, MAX_MICROS)
 }
 
 /// One line of the report.
@@ -50,9 +58,7 @@ impl Default for Row {
 impl Row {
     #[inline]
     pub fn record(histogram: &mut Histogram<u64>, nanos: u64) {
-        // Rounded, so that the error is at most half a microsecond.
-        let micros = ((nanos + 500) / 1_000).clamp(1, MAX_MICROS);
-        histogram.record(micros).expect("a histogram that grows holds any value");
+        histogram.record(micros(nanos)).expect("a histogram that grows holds any value");
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -80,6 +86,8 @@ pub struct Tally {
     pub rows: Vec<Row>,
     /// Failed requests, by type.
     pub errors: BTreeMap<String, u64>,
+    /// The first keys with a wrong value.
+    pub mismatched_keys: Vec<String>,
     /// Connections that could not be opened or were lost.
     pub connection_errors: u64,
     /// Requests sent again after a failure.
@@ -110,7 +118,17 @@ impl Tally {
         *self.errors.entry(kind.into()).or_default() += count;
     }
 
+    /// Counts a value that differs from the one derived from its key.
+    pub fn mismatched(&mut self, key: &[u8]) {
+        self.failed("mismatch", 1);
+        if self.mismatched_keys.len() < MAX_MISMATCHED_KEYS {
+            self.mismatched_keys.push(String::from_utf8_lossy(key).into_owned());
+        }
+    }
+
     pub fn add(&mut self, other: &Self) {
+        let free = MAX_MISMATCHED_KEYS - self.mismatched_keys.len();
+        self.mismatched_keys.extend(other.mismatched_keys.iter().take(free).cloned());
         for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
             mine.add(theirs);
         }

@@ -11,6 +11,7 @@ mod send;
 mod values;
 
 use crate::client::Client;
+use crate::client_statistics::ClientStatistics;
 use crate::connection::{Connection, State};
 use crate::discovery::Hint;
 use crate::outage::OutageAccount;
@@ -34,8 +35,16 @@ use values::Values;
 pub enum ThreadMessage {
     /// Counters of the second with the index `number`.
     Second { thread: usize, number: u64, tally: Box<Tally> },
-    /// The remaining counters, and the accounts of all shards. No message follows.
-    End { thread: usize, number: u64, tally: Box<Tally>, accounts: Vec<OutageAccount>, gave_up: bool },
+    /// The remaining counters, the accounts of all shards, and the statistics of all clients. No
+    /// message follows.
+    End {
+        thread: usize,
+        number: u64,
+        tally: Box<Tally>,
+        accounts: Vec<OutageAccount>,
+        clients: Vec<ClientStatistics>,
+        gave_up: bool,
+    },
 }
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -55,6 +64,7 @@ struct ClientState {
     /// A generated request for which the queue of its shard has no free capacity.
     held: Option<crate::request::Operation>,
     drawn_all: bool,
+    statistics: ClientStatistics,
 }
 
 #[derive(Debug)]
@@ -104,6 +114,7 @@ impl Worker {
                 connections: vec![Id::NONE; topology.targets.len()],
                 held: None,
                 drawn_all: false,
+                statistics: ClientStatistics::new(options),
             })
             .collect();
         Ok(Self {
@@ -275,11 +286,13 @@ impl Worker {
         }
         let tally = self.take_tally();
         let accounts = std::mem::take(&mut self.accounts);
+        let clients = self.seats.into_iter().map(|seat| seat.statistics).collect();
         let _ = messages.send(ThreadMessage::End {
             thread: self.number,
             number: second,
             tally,
             accounts,
+            clients,
             gave_up,
         });
     }

@@ -16,10 +16,15 @@ CONFIRMATION_FIELD = "password_in_arguments"
 
 def validation_error(tool: str, spec: Mapping[str, Any]) -> InvalidOption | None:
     """Return the fault if the workload has an option that the tool does not support."""
-    if tool == MEMTIER and spec.get("rate") is not None:
+    if tool != MEMTIER:
+        return None
+    if spec.get("rate") is not None:
         return InvalidOption(
             "rate", f"{MEMTIER} does not support rate. Use rate_limiting, which limits each connection."
         )
+    for name in ("data_verify", "verify_only"):
+        if spec.get(name):
+            return InvalidOption(name, f"{MEMTIER} verifies only imported data. Use {OWN}, or omit {name}.")
     return None
 
 

@@ -30,6 +30,15 @@ def test_only_the_built_in_generator_supports_a_fixed_rate() -> None:
     assert benchmark_tools.validation_error(MEMTIER, {"rate": None, "rate_limiting": 5}) is None
 
 
+def test_only_the_built_in_generator_verifies_values() -> None:
+    assert benchmark_tools.validation_error(OWN, {"data_verify": True}) is None
+    for name in ("data_verify", "verify_only"):
+        error = benchmark_tools.validation_error(MEMTIER, {name: True})
+        assert error is not None
+        assert error.option == name
+    assert benchmark_tools.validation_error(MEMTIER, {"data_verify": False}) is None
+
+
 def test_only_memtier_benchmark_warns_about_passwords() -> None:
     assert benchmark_tools.preflight_warnings(OWN, password=True) == []
     assert benchmark_tools.preflight_warnings(MEMTIER, password=False) == []

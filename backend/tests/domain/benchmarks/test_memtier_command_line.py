@@ -61,6 +61,8 @@ PRINTED = [
         ),
         {"pipeline": 11, "clients": 20, "key_stddev": 5_125_000.0, "randomize": True, "test_time": 600},
     ),
+    ("memtier_benchmark -n allkeys --data-verify -d 100", {"data_verify": True, "data_size": 100}),
+    ("memtier_benchmark –verify-only", {"verify_only": True}),
 ]
 
 

@@ -32,6 +32,9 @@ from shardboard.domain.benchmarks import workload
         ({"clients_start": 1}, "clients_start"),
         ({"rate": 100.0, "rate_limiting": 5}, "rate_limiting"),
         ({"randomize": 1}, "randomize"),
+        ({"data_verify": True, "random_data": True}, "data_verify"),
+        ({"data_verify": True, "data_offset": 3}, "data_verify"),
+        ({"verify_only": True, "command": [{"command": "GET __key__"}]}, "verify_only"),
         ({"command": []}, "command"),
         ({"command": [{"command": "GET __key__", "key_pattern": "X"}]}, "command"),
         ({"key_prefix": "a b"}, "key_prefix"),
@@ -67,6 +70,8 @@ def test_keys_writes_and_value_size_are_derived() -> None:
     assert workload.keys({"key_minimum": 1, "key_maximum": 100}) == 100
     assert workload.writes({}) is True
     assert workload.writes({"ratio": "0:1"}) is False
+    assert workload.writes({"data_verify": True}) is True
+    assert workload.writes({"verify_only": True}) is False
     assert workload.value_bytes({"data_size_range": "10-20"}) == 15
     assert workload.value_bytes({"data_size_list": "100:3,500:1"}) == 200
     assert workload.value_bytes({}) == 32

@@ -3,7 +3,7 @@
 use crate::keys::Pattern;
 use crate::options::parse::ExplicitOptions;
 use crate::options::values::number;
-use crate::options::{Command, Options, Size, Staircase};
+use crate::options::{Command, Options, Staircase};
 
 /// A higher number of connections is probably a mistake.
 const MAX_CONNECTIONS: usize = 100_000;
@@ -49,6 +49,7 @@ pub fn check(options: &mut Options, seen: &ExplicitOptions) -> Result<(), String
         "--rate cannot be used with --rate-limiting",
     )?;
     check_commands(options)?;
+    check_verification(options)?;
     let stairs = options.staircase;
     refuse(
         stairs != Staircase::default()
@@ -84,11 +85,7 @@ pub fn check(options: &mut Options, seen: &ExplicitOptions) -> Result<(), String
         seen.data.len() > 1 && seen.data.iter().any(|name| *name != seen.data[0]),
         "--data-size, --data-size-range and --data-size-list cannot be combined",
     )?;
-    let largest = match &options.size {
-        Size::Fixed(size) | Size::Range(_, size) => *size,
-        Size::List(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
-    };
-    refuse(largest > MAX_VALUE, "a value must be at most 512 MB")?;
+    refuse(options.size.largest() > MAX_VALUE, "a value must be at most 512 MB")?;
     refuse(
         options.data_offset.is_some() && options.expiry.is_some(),
         "--data-offset cannot be used with --expiry-range",
@@ -111,6 +108,26 @@ pub fn check(options: &mut Options, seen: &ExplicitOptions) -> Result<(), String
         !(options.key_zipf_exp > 0.0 && options.key_zipf_exp < 5.0),
         "--key-zipf-exp must be greater than 0 and less than 5",
     )?;
+    Ok(())
+}
+
+/// Checks the options that conflict with verification, and applies `--verify-only`.
+fn check_verification(options: &mut Options) -> Result<(), String> {
+    let name = if options.verify_only { "--verify-only" } else { "--data-verify" };
+    options.data_verify |= options.verify_only;
+    let conflicts = [
+        (options.random_data, "--random-data: verified values are derived from the names of their keys"),
+        (options.data_offset.is_some(), "--data-offset: only complete values are verified"),
+        (!options.commands.is_empty(), "--command: only values of SET and GET are verified"),
+    ];
+    if let Some((_, conflict)) = conflicts.iter().find(|(is_set, _)| options.data_verify && *is_set) {
+        return Err(format!("{name} cannot be used with {conflict}"));
+    }
+    if options.verify_only && options.ratio.0 > 0 {
+        // Reads the keys that the SETs would write.
+        options.ratio = (0, 1);
+        options.key_pattern.1 = options.key_pattern.0;
+    }
     Ok(())
 }
 

@@ -52,6 +52,8 @@ Objects
       --data-size-pattern=R|S        random, or increasing with the key
       --data-offset=N                use SETRANGE and GETRANGE at this offset
   -R, --random-data                  random bytes instead of the letter x
+      --data-verify                  derive values from the names of their keys, and check the values of GETs
+      --verify-only                  only read and check the keys that SETs would write
       --expiry-range=MIN-MAX         time to live of keys, in seconds
       --key-prefix=TEXT              (memtier-)
       --key-minimum=N                (0)

@@ -120,6 +120,8 @@ fn flag(name: &str, options: &mut Options) -> bool {
         "tls" => drop(options.tls.get_or_insert_default()),
         "tls-skip-verify" => options.tls.get_or_insert_default().skip_verify = true,
         "random-data" => options.random_data = true,
+        "data-verify" => options.data_verify = true,
+        "verify-only" => options.verify_only = true,
         "distinct-client-seed" => options.distinct_client_seed = true,
         "randomize" => options.randomize = true,
         "hide-histogram" => options.hide_histogram = true,
@@ -386,6 +388,10 @@ mod tests {
             ("--command-ratio=3", "must follow a --command"),
             ("--clients-start=2", "must be used together"),
             ("--multi-key-get=3", "--multi-key-get is not supported"),
+            ("--data-verify -R", "derived from the names"),
+            ("--data-verify --data-offset=3", "only complete values"),
+            ("--verify-only --command=ping", "only values of SET and GET"),
+            ("--data-import=x --data-verify", "--data-import is not supported"),
             ("--cluster-mode --command=ping", "needs a __key__"),
             ("--find-max=fast", "is not a limit"),
             ("--rate=10 --rate-limiting=10", "cannot be used with"),
@@ -399,6 +405,14 @@ mod tests {
             let message = refusal(line);
             assert!(message.contains(expected), "{line}: {message}");
         }
+    }
+
+    #[test]
+    fn verification_alone_reads_the_keys_that_sets_would_write() {
+        let read = options("--verify-only --key-pattern=S:R --ratio=3:1 -n allkeys");
+        assert_eq!((read.ratio, read.key_pattern.1, read.data_verify), ((0, 1), Pattern::Sequential, true));
+        let unchanged = options("--verify-only --key-pattern=S:G --ratio=0:2");
+        assert_eq!((unchanged.ratio, unchanged.key_pattern.1), ((0, 2), Pattern::Gaussian));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 /// Known options of memtier_benchmark that are not supported, and the reason.
 pub const UNSUPPORTED_OPTIONS: &[(&str, &str)] = &[
     ("transaction", "transactions are not generated"),
-    ("client-stats", "statistics are kept per run, not per client"),
+    ("client-stats", "the file of --json-out-file contains the statistics of each client"),
     ("realtime-latencies", "--live-lines reports percentiles every second"),
     ("latency-window", "--live-lines reports percentiles every second"),
     ("multi-key-get", "use --command=\"mget __key__\""),
@@ -21,8 +21,6 @@ pub const UNSUPPORTED_OPTIONS: &[(&str, &str)] = &[
     ("prometheus-run-label", "no port is opened; --live-lines reports the metrics every second"),
     ("prometheus-latency-buckets", "no port is opened; --live-lines reports the metrics every second"),
     ("data-import", "data files are not imported"),
-    ("data-verify", "data is not verified"),
-    ("verify-only", "data is not verified"),
     ("generate-keys", "data files are not imported"),
     ("no-expiry", "data files are not imported"),
     ("monitor-input", "MONITOR captures are not replayed"),

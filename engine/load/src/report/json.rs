@@ -1,6 +1,8 @@
 //! The JSON file: the layout of memtier_benchmark with additional keys. It contains no secrets.
 
+use crate::client_statistics::{ClientStatistics, LAST_BUCKET, listed};
 use crate::options::{Options, Protocol, Requests, Size};
+use crate::report::live::upper_bound;
 use crate::report::text::distribution;
 use crate::report::{Point, Report, Section, aggregate, milliseconds};
 use crate::search::{Search, Step};
@@ -10,6 +12,10 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Number of buckets in the histograms of all clients together that the report contains.
+const MAX_CLIENT_BUCKETS: usize = 200_000;
 
 pub fn report(options: &Options, runs: &[Report], sections: &[Section]) -> Value {
     let mut document = Map::new();
@@ -97,8 +103,8 @@ pub fn configuration(options: &Options) -> Value {
         "data_size_pattern": if options.size_grows { "S" } else { "R" },
         "expiry_range": range(options.expiry),
         "data_import": null,
-        "data_verify": flag(false),
-        "verify_only": flag(false),
+        "data_verify": flag(options.data_verify),
+        "verify_only": flag(options.verify_only),
         "generate_keys": flag(false),
         "key_prefix": options.key_prefix,
         "key_minimum": options.key_minimum,
@@ -146,6 +152,10 @@ fn section(options: &Options, run: &Report) -> Value {
         section.insert(name.into(), command(options, run, name, row, series));
     }
     section.insert("Errors".into(), json!(run.total.errors));
+    if options.data_verify {
+        section.insert("Mismatched keys".into(), json!(run.total.mismatched_keys));
+    }
+    section.insert("Clients".into(), clients(run));
     section.insert("Retries".into(), json!(run.total.retried));
     section.insert("Skipped keys".into(), json!(run.total.skipped));
     section.insert("Outages".into(), outages(run));
@@ -173,6 +183,50 @@ pub fn outages(run: &Report) -> Value {
             "errors": outage.errors, "lost": outage.lost, "retried": outage.retried})
     };
     run.outages.iter().map(outage).collect()
+}
+
+/// Returns the statistics of the clients. Their histograms are coarser if they would be too large.
+fn clients(run: &Report) -> Value {
+    let listed = listed(&run.clients);
+    let buckets = |client: &ClientStatistics| {
+        client.histogram.as_ref().map_or(0, |histogram| histogram.iter_recorded().count())
+    };
+    let is_coarse = listed.iter().map(|(_, client)| buckets(client)).sum::<usize>() > MAX_CLIENT_BUCKETS;
+    let client = |(number, client): &(usize, &ClientStatistics)| {
+        let mut value = json!({
+            "Client": number,
+            "Count": client.ops,
+            "Average Latency": client.average() / 1e6,
+            "Max Average Latency": client.max_average / 1e6,
+            "Max Latency": milliseconds(client.max),
+        });
+        if let Some(histogram) = &client.histogram {
+            for p in [50.0, 99.0] {
+                value[percentile_name(p)] = json!(milliseconds(histogram.value_at_percentile(p)));
+            }
+            value["Histogram (us)"] = client_histogram(histogram, is_coarse);
+        }
+        value
+    };
+    json!({
+        "Omitted": run.clients.len() - listed.len(),
+        "Listed": listed.iter().map(client).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns the number of requests by latency in microseconds.
+fn client_histogram(histogram: &Histogram<u32>, is_coarse: bool) -> Value {
+    let mut buckets: BTreeMap<u64, u64> = BTreeMap::new();
+    for step in histogram.iter_recorded() {
+        let micros = step.value_iterated_to();
+        let bucket = if is_coarse { upper_bound(micros) } else { micros };
+        *buckets.entry(bucket.min(LAST_BUCKET)).or_default() += u64::from(step.count_at_value());
+    }
+    buckets
+        .into_iter()
+        .map(|(micros, count)| (micros.to_string(), json!(count)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// Steps and result of `--find-max`.

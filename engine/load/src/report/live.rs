@@ -121,6 +121,9 @@ impl Live {
         put("hits", json!(total.hits));
         put("misses", json!(total.misses));
         put("errors", json!(report.total.errors));
+        if !report.total.mismatched_keys.is_empty() {
+            put("mismatched_keys", json!(report.total.mismatched_keys));
+        }
         put("connection_errors", json!(report.total.connection_errors));
         put("skipped", json!(report.total.skipped));
         put("redirected", json!(total.moved + total.ask));
@@ -178,7 +181,8 @@ fn exact(total: &Row) -> Value {
         .into()
 }
 
-fn upper_bound(value: u64) -> u64 {
+/// Returns the upper end of the bucket of a value, with 16 buckets per doubling.
+pub fn upper_bound(value: u64) -> u64 {
     let shift = (64 - value.leading_zeros()).saturating_sub(5);
     (((value >> shift) + 1) << shift) - 1
 }

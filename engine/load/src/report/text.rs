@@ -1,5 +1,6 @@
 //! The text report: the tables of memtier_benchmark, followed by additional information.
 
+use crate::client_statistics::ClientStatistics;
 use crate::options::Options;
 use crate::report::{Report, Section, aggregate, milliseconds, percentile};
 use crate::request::AccessKind;
@@ -96,6 +97,15 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
             let _ = writeln!(out, "  {kind:<16} {count}");
         }
     }
+    if options.data_verify {
+        let total = run.total.total();
+        let wrong = run.total.errors.get("mismatch").copied().unwrap_or(0);
+        let _ = writeln!(out, "Values verified: {}, wrong: {wrong}, not found: {}", total.hits, total.misses);
+        if !run.total.mismatched_keys.is_empty() {
+            let _ = writeln!(out, "First keys with a wrong value: {}", run.total.mismatched_keys.join(", "));
+        }
+    }
+    write_clients(out, &run.clients);
     if run.total.retried > 0 {
         let _ = writeln!(out, "Requests retried after a failure: {}", run.total.retried);
     }
@@ -147,6 +157,21 @@ fn write_account(out: &mut String, options: &Options, run: &Report) {
     if run.gave_up {
         let _ = writeln!(out, "Stopped: no request succeeded for 60 seconds.");
     }
+}
+
+/// Writes the range of the clients' figures. The JSON file contains each client.
+fn write_clients(out: &mut String, clients: &[ClientStatistics]) {
+    let ops = clients.iter().map(|client| client.ops);
+    let (Some(fewest), Some(most)) = (ops.clone().min(), ops.max()) else { return };
+    let slowest = clients.iter().map(|client| client.max).max().unwrap_or(0);
+    let average = clients.iter().map(|client| client.max_average).fold(0.0, f64::max);
+    let _ = writeln!(
+        out,
+        "Clients: {}, with {fewest} to {most} requests each; maximum latency {:.3} ms, maximum average {:.3} ms",
+        clients.len(),
+        milliseconds(slowest),
+        average / 1e6,
+    );
 }
 
 fn write_distribution(out: &mut String, run: &Report) {

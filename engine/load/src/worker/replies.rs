@@ -108,22 +108,53 @@ impl Worker {
         self.in_flight -= 1;
         if reply[0] == b'-' || reply[0] == b'!' {
             self.on_error(reply, now, id, connection.client, connection.target, operation);
+        } else if self.is_mismatch(reply, &operation) {
+            self.on_mismatch(reply, now, &operation);
         } else {
-            self.on_success(reply, now, &operation);
+            self.on_success(reply, now, connection.client, &operation);
         }
         Ok(())
     }
 
+    /// Returns whether the reply is a value that differs from the one derived from the key.
     #[inline]
-    fn on_success(&mut self, reply: &[u8], now: u64, operation: &Operation) {
+    fn is_mismatch(&mut self, reply: &[u8], operation: &Operation) -> bool {
+        let Some(derived) = &self.values.derived else { return false };
+        if self.writer.template(operation.template).meaning != AccessKind::Read {
+            return false;
+        }
+        // A null reply is a miss.
+        resp::text(reply).is_some_and(|value| {
+            !self.shared.options.is_value_size(value.len(), operation.size as usize)
+                || !derived.matches(self.writer.key(operation.key), value)
+        })
+    }
+
+    /// Counts a wrong value as an error. The shard has replied, so it is not unavailable.
+    #[cold]
+    fn on_mismatch(&mut self, reply: &[u8], now: u64, operation: &Operation) {
+        let group = self.group_of(operation);
+        let row = &mut self.tally.rows[self.shared.workload.rows[usize::from(operation.template)]];
+        row.errors += 1;
+        row.received += reply.len() as u64;
+        self.tally.mismatched(self.writer.key(operation.key));
+        self.last_good = now;
+        self.accounts[usize::from(group)].good(now, operation.sent);
+    }
+
+    #[inline]
+    fn on_success(&mut self, reply: &[u8], now: u64, seat: usize, operation: &Operation) {
         let group = self.group_of(operation);
         let row = &mut self.tally.rows[self.shared.workload.rows[usize::from(operation.template)]];
         row.good += 1;
         row.received += reply.len() as u64;
         Row::record(&mut row.service, now.saturating_sub(operation.sent));
+        let mut began = operation.sent;
         if operation.intended != 0 {
-            Row::record(&mut row.response, now.saturating_sub(operation.intended));
+            began = operation.intended;
+            Row::record(&mut row.response, now.saturating_sub(began));
         }
+        self.seats[seat].statistics.record(now.saturating_sub(began));
         if self.writer.template(operation.template).meaning == AccessKind::Read {
             // Null in either protocol version, or an empty aggregate.
             let is_null = reply[0] == b'_'

@@ -204,7 +204,7 @@ impl Worker {
     fn put(&mut self, connection: &mut Connection, operation: Operation) {
         let before = connection.out.len();
         let data = if self.writer.template(operation.template).has_data {
-            self.values.next(operation.size)
+            self.values.next(&operation, &mut self.writer)
         } else {
             &[]
         };

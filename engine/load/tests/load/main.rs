@@ -5,3 +5,4 @@ mod double;
 mod lab;
 mod single;
 mod tls;
+mod verification;
