@@ -10,8 +10,10 @@ from typing import Any
 
 import httpx
 
-from shardboard.domain.benchmarks import benchmark_scenarios
+from shardboard.domain.benchmarks import find_max_steps
 from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, RunStatus
+from shardboard.domain.benchmarks.scenarios import benchmark_scenarios
+from shardboard.domain.text import number_text
 from shardboard.queries.benchmarks import benchmark_scenarios as library
 
 SLA_MET, SLA_MISSED, RUN_FAILED = 0, 1, 2
@@ -36,12 +38,12 @@ def run(
 ) -> int:
     scaled_scenario = benchmark_scenarios.scaled(_scenario(scenario), scale)
     del scaled_scenario["database"]
-    databases = _ok(api.get("/v1/bdbs"))
+    databases = reply_json(api.get("/v1/bdbs"))
     uids = {target: _uid_of(target, databases) for target in targets}
     runs = []
     for target in targets:
         body = {**scaled_scenario, "bdb_uid": uids[target], "overwrite": overwrite}
-        uid = _ok(api.post("/v1/benchmarks", json=body))["uid"]
+        uid = reply_json(api.post("/v1/benchmarks", json=body))["uid"]
         say(f"Benchmark {uid} on {target}: {scaled_scenario['name']}")
         runs.append(_follow(api, uid, watch, say))
     statuses = [_print_result(each, say) for each in runs]
@@ -78,13 +80,13 @@ def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]
     last_shown: tuple[int, ...] = ()
     while True:
         try:
-            run_state: dict[str, Any] = _ok(api.get(f"/v1/benchmarks/{uid}"))
+            run_state: dict[str, Any] = reply_json(api.get(f"/v1/benchmarks/{uid}"))
             if watch and run_state["phase"] is not None:
                 step = (run_state["phase"], run_state["repetition"])
                 # The last seconds are requested again, because some load nodes report late.
                 since_second = max(0, last_shown[2] - OVERLAP_SECONDS) if last_shown[:2] == step else 0
                 parameters = {"phase": step[0], "repetition": step[1], "since": since_second}
-                for part in _ok(api.get(f"/v1/benchmarks/{uid}/series", params=parameters))["parts"]:
+                for part in reply_json(api.get(f"/v1/benchmarks/{uid}/series", params=parameters))["parts"]:
                     if (last := (*step, part["first"] + len(part["at"]))) != last_shown:
                         last_shown = last
                         say(_line(run_state, part))
@@ -98,30 +100,36 @@ def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]
 
 def _line(found: Mapping[str, Any], part: Mapping[str, Any]) -> str:
     now = {name: column[-1] for name, column in part["columns"].items()}
-    latencies = " ".join(f"{name} {_number(now[f'{name}_ms'])} ms" for name in ("average", "p99"))
+    latencies = " ".join(f"{name} {number_text(now[f'{name}_ms'])} ms" for name in ("average", "p99"))
     errors = f", {now['errors']:.0f} errors" if now["errors"] else ""
-    return f"{found['progress']:5.1f}%  {part['phase_name']:<16} {_number(now['ops'])} ops/s  {latencies}{errors}"
+    name = find_max_steps.step_name(found, part)
+    return f"{found['progress']:5.1f}%  {name:<16} {number_text(now['ops'])} ops/s  {latencies}{errors}"
 
 
 def _print_result(found: Mapping[str, Any], say: Callable[[str], None]) -> int:
     say(f"Benchmark {found['uid']}: {found['status']}. {found['detail']}".rstrip())
     summary = found["summary"] or {}
     for each in summary.get("results", []):
-        latencies = f"{_number(each['average_ms'])} ms on average, P99 {_number(each['p99_ms'])} ms"
-        say(f"  {each['phase_name']}: {_number(each['ops_per_second'])} ops/s, {latencies}")
+        latencies = f"{number_text(each['average_ms'])} ms on average, P99 {number_text(each['p99_ms'])} ms"
+        say(f"  {find_max_steps.step_name(found, each)}: {number_text(each['ops_per_second'])} ops/s, {latencies}")
         for outage in each["outages"]:
-            say(f"    shard {outage['shard']} was unavailable for {_number(outage['seconds'])} s")
+            say(f"    shard {outage['shard']} was unavailable for {number_text(outage['seconds'])} s")
+    searched = summary.get("find_max")
+    if searched:
+        say(f"  {searched['text']}")
     verdict = summary.get("verdict", {})
     for limit in verdict.get("limits", []):
         word = "met" if limit["kept"] else "NOT MET"
-        say(f"  {limit['name']} {_number(limit['limit'])}: {_number(limit['value'])}, {word}")
+        say(f"  {limit['name']} {number_text(limit['limit'])}: {number_text(limit['value'])}, {word}")
     if found["status"] != RunStatus.COMPLETED:
         return RUN_FAILED
+    if searched and searched["rate"] is None:
+        return SLA_MISSED
     return SLA_MISSED if verdict.get("kept") is False else SLA_MET
 
 
 def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None]) -> None:
-    comparison = _ok(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
+    comparison = reply_json(api.get("/v1/benchmarks/compare", params={"uids": ",".join(map(str, uids))}))
     for figure in comparison["figures"]:
         for run_, each in zip(comparison["runs"][1:], figure["differences"], strict=True):
             if each is not None:
@@ -131,16 +139,10 @@ def _compare(api: httpx.Client, uids: Sequence[int], say: Callable[[str], None])
                 )
 
 
-def _ok(reply: httpx.Response) -> Any:
+def reply_json(reply: httpx.Response) -> Any:
     if reply.status_code != 200:
         try:
             raise RunError(str(reply.json()["description"]))
         except (ValueError, KeyError, TypeError):
             raise RunError(f"the console returned status {reply.status_code}") from None
     return reply.json()
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

@@ -1,6 +1,7 @@
 """Texts of messages, reports and exports."""
 
 import re
+from math import log
 
 _MARKDOWN = str.maketrans(
     {
@@ -17,6 +18,20 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def plural(number: int, one: str, many: str = "") -> str:
     """Return a number with its noun: "1 shard", "2 shards", "1 primary", "1,200 primaries"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size_text(number: float) -> str:
+    """Return a number of bytes with a unit: "512 bytes", "1.5 GiB"."""
+    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
+    exponent = min(len(units) - 1, int(log(number, 1024))) if number >= 1 else 0
+    return f"{number / 1024**exponent:.{1 if exponent else 0}f} {units[exponent]}"
+
+
+def number_text(value: float | None) -> str:
+    """Return a number with four digits, or all digits before the decimal point; a dash for None."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def as_sentence(text: str) -> str:

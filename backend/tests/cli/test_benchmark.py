@@ -1,8 +1,9 @@
-"""Tests of the choice of databases of `shardboard bench run`."""
+"""Tests of `shardboard bench run`: the choice of databases, and the result of a search."""
 
 import pytest
+from backend.tests.domain.benchmarks.test_find_max_report import run
 
-from shardboard.cli.benchmark import RunError, _uid_of
+from shardboard.cli.benchmark import SLA_MET, SLA_MISSED, RunError, _print_result, _uid_of
 
 DATABASES = [
     {"uid": 1, "name": "shop"},
@@ -22,3 +23,12 @@ def test_databases_are_identified_by_uid_or_name() -> None:
 def test_unknown_and_ambiguous_names_are_refused(target: str, message: str) -> None:
     with pytest.raises(RunError, match=message):
         _uid_of(target, DATABASES)
+
+
+def test_result_of_a_search_is_printed_and_decides_the_exit_status() -> None:
+    output: list[str] = []
+    assert _print_result(run(), output.append) == SLA_MET
+    assert output[-1].startswith("  Highest rate with an average latency of at most 1 ms: 6,")
+    nothing = {"results": [], "find_max": {"rate": None, "text": "No measured rate had it."}}
+    assert _print_result(run(summary=nothing), output.append) == SLA_MISSED
+    assert output[-1] == "  No measured rate had it."

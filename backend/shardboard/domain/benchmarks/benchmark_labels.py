@@ -20,6 +20,9 @@ _LABELS = {
     "tool": "load generator",
     "tls_mode": "TLS",
     "at_seconds": "start (second)",
+    "find_max": "highest rate",
+    "ms": "limit (ms)",
+    "limit": "limited latency",
 }
 
 

@@ -83,8 +83,13 @@ class PlanPosition:
     time_left: float | None
 
 
-def plan_position(loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]]) -> PlanPosition:
-    """Return the progress. Steps are weighted by their duration if all durations are known, otherwise equally."""
+def plan_position(
+    loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]], further_steps: int = 0
+) -> PlanPosition:
+    """Return the progress. Steps are weighted by their duration if all durations are known, otherwise equally.
+
+    `further_steps` is the number of steps of the last phase whose loads do not exist yet.
+    """
     grouped_loads: dict[PlanStep, list[PlanLoad]] = {}
     for load in loads:
         grouped_loads.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
@@ -94,7 +99,9 @@ def plan_position(loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]]
         step: float(length) if len(known_lengths) == len(lengths) and length else 1.0
         for step, length in lengths.items()
     }
-    done_weight, current_step, remaining_weight = 0.0, None, 0.0
+    further_seconds = further_steps * (workload.seconds(phases[-1]["workload"]) or 0)
+    further_weight = further_seconds if len(known_lengths) == len(lengths) else further_steps
+    done_weight, current_step, remaining_weight = 0.0, None, float(further_seconds)
     for step, parts in sorted(grouped_loads.items()):
         shares = [1.0 if load.status in ENDED else load.progress or 0.0 for load in parts]
         share_done = min(shares)
@@ -102,7 +109,7 @@ def plan_position(loads: Sequence[PlanLoad], phases: Sequence[Mapping[str, Any]]
             current_step = step
         done_weight += weights[step] * share_done
         remaining_weight += (lengths[step] or 0) * (1 - share_done)
-    total = sum(weights.values())
+    total = sum(weights.values()) + further_weight
     return PlanPosition(
         progress=round(100 * done_weight / total, 1) if total else 0.0,
         step=current_step,

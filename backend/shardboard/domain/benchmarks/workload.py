@@ -7,6 +7,7 @@ adds these.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Literal
 
 OptionKind = Literal["integer", "number", "flag", "text", "requests", "commands"]
@@ -69,6 +70,15 @@ OPTIONS: dict[str, Option] = {
     "data_size": Option("integer", 32, 1, 512 * 2**20, short="d", description="Size of a value in bytes."),
     "data_offset": Option("integer", None, 0, 512 * 2**20),
     "random_data": Option("flag", False, short="R"),
+    "data_verify": Option(
+        "flag",
+        False,
+        description="Write values that are derived from the name of their key and their size, and check the value that each GET "
+        "returns. Values that differ are errors of the type `mismatch`.",
+    ),
+    "verify_only": Option(
+        "flag", False, description="Only read and check the keys that SETs of this workload would have written."
+    ),
     "data_size_range": Option("text", None, pattern=_RANGE),
     "data_size_list": Option("text", None, pattern=r"\d{1,9}:\d{1,9}(,\d{1,9}:\d{1,9}){0,99}"),
     "data_size_pattern": Option("text", None, pattern="[RS]"),
@@ -92,6 +102,11 @@ OPTIONS: dict[str, Option] = {
     "hide_histogram": Option("flag", False),
 }
 
+_NOT_VERIFIABLE = {
+    "random_data": "verified values are derived from the names of their keys",
+    "data_offset": "only complete values are verified",
+    "command": "only values of SET and GET are verified",
+}
 _COMMAND_FIELDS = {"command", "ratio", "key_pattern"}
 
 
@@ -172,7 +187,15 @@ def _contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
         )
     if options.get("ratio") == "0:0":
         yield InvalidOption("ratio", "A ratio of 0:0 results in no requests.")
+    yield from _verification_contradictions(options)
     yield from _key_contradictions(options)
+
+
+def _verification_contradictions(options: Mapping[str, Any]) -> Iterator[InvalidOption]:
+    for name in ("data_verify", "verify_only"):
+        for other, reason in _NOT_VERIFIABLE.items():
+            if name in options and other in options:
+                yield InvalidOption(name, f"{name} and {other} cannot be combined: {reason}.")
 
 
 def _key_contradictions(workload: Mapping[str, Any]) -> Iterator[InvalidOption]:
@@ -252,6 +275,8 @@ def writes(workload: Mapping[str, Any]) -> bool:
     """Return whether it can change data; unknown commands count as changes."""
     if workload.get("command"):
         return True
+    if workload.get("verify_only"):
+        return False
     return not str(workload.get("ratio") or OPTIONS["ratio"].default).startswith("0:")
 
 
@@ -264,6 +289,11 @@ def value_bytes(workload: Mapping[str, Any]) -> float:
         pairs = [(int(size), int(weight)) for size, _, weight in (item.partition(":") for item in sizes.split(","))]
         return sum(size * weight for size, weight in pairs) / max(1, sum(weight for _, weight in pairs))
     return float(workload.get("data_size") or OPTIONS["data_size"].default)
+
+
+def outstanding(workload: Mapping[str, Any]) -> int:
+    """Return the maximum number of outstanding requests of one generator."""
+    return prod(int(workload.get(name) or OPTIONS[name].default) for name in ("threads", "clients", "pipeline"))
 
 
 def seconds(workload: Mapping[str, Any]) -> int | None:

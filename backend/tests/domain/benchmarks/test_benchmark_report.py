@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from shardboard.domain.benchmarks import benchmark_report
+from backend.tests.support import fake_load_generator
+
+from shardboard.domain.benchmarks import benchmark_report, benchmark_results
+from shardboard.domain.benchmarks.benchmark_clients import ClientStatistics
 
 HTML = "<script>alert(1)</script>"
 
@@ -16,6 +19,7 @@ def benchmark(**fields: Any) -> dict[str, Any]:
         "tool": "shardboard-load",
         "detail": HTML,
         "summary": {"results": [], "verdict": {}},
+        "search": [],
         "phases": [{"name": HTML, "workload": {"arguments": HTML}}],
         "facts": {"console_version": "1", "bdb": {"name": HTML}, "nodes": []},
         "notes": f"first {HTML}\n[second](javascript:alert(1))",
@@ -39,9 +43,22 @@ def test_html_page_escapes_texts_once() -> None:
 
 def test_csv_contains_no_formulas() -> None:
     columns = {"ops": [-1.5, None], "=cmd": [1.0, 2.0]}
-    part = {"phase_name": "=1+1", "repetition": 0, "at": [0.0, 1.0], "columns": columns}
-    assert benchmark_report.table([part]).splitlines() == [
+    part = {"phase": 0, "phase_name": "=1+1", "repetition": 0, "at": [0.0, 1.0], "columns": columns}
+    assert benchmark_report.table(benchmark(), [part]).splitlines() == [
         "at,phase,repetition,ops,'=cmd",
         "0.000,'=1+1,1,-1.5,1.0",
         "1.000,'=1+1,1,,2.0",
     ]
+
+
+def test_wrong_values_and_the_slowest_clients_are_listed() -> None:
+    last = fake_load_generator.end_line(4.0, 3.0, 5, errors={"mismatch": 2}, mismatched_keys=[f"k|{HTML}"])
+    lines = [fake_load_generator.second_line(0, 2.0, ops=5, errors={"mismatch": 2})]
+    result = benchmark_results.result(lines, [fake_load_generator.begin_line(1.0)], [last])
+    results = [{"phase": 0, "phase_name": "read", "repetition": 0, **result}]
+    clients = [ClientStatistics(3, number, 9, 0.1, 0.1, 0.2, 0.3, float(number)) for number in range(30)]
+    text = benchmark_report.markdown(benchmark(summary={"results": results, "verdict": {}}), clients)
+    assert "| read | k\\|&lt;script&gt;alert(1)&lt;/script&gt; |" in text
+    assert "## Slowest of 30 clients" in text
+    rows = [line for line in text.splitlines() if line.startswith("| 3 |")]
+    assert (len(rows), rows[0]) == (20, "| 3 | 29 | 9 | 0.1 | 0.1 | 0.2 | 0.3 | 29 |")

@@ -9,8 +9,8 @@ import { CurveFigure } from '@/ui/chart/CurveFigure';
 import { CYCLE } from '@/ui/chart/palette';
 import { DataTable } from '@/ui/table/DataTable';
 import {
+  axisLevels,
   type Curve,
-  latencyLevels,
   nearestPercentile,
   percentileAxisEnd,
   percentileLabel,
@@ -77,7 +77,7 @@ function Plot({ curves }: { curves: readonly Curve[] }) {
         ),
         at: at === undefined ? undefined : valueAt(curve, at),
       }))}
-      levels={latencyLevels(slowest)}
+      levels={axisLevels(slowest)}
       ticks={ticksOf(end).map((percentile) => ({
         position: percentilePosition(percentile, end),
         text: percentile >= 100 ? 'slowest' : `${percentile}%`,

@@ -9,6 +9,7 @@ import { useZone } from '@/ui/useZone';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
 import { FIGURES, figureLabel, figureValue, measuredResult, workloadText } from './runText';
+import { stepOf, stepResult, stepText } from './search/findMax';
 
 export function RunResult({ run }: { run: Benchmark }) {
   const result = measuredResult(run);
@@ -26,6 +27,7 @@ export function RunResult({ run }: { run: Benchmark }) {
           </span>
         </div>
       )}
+      <MismatchedKeys results={summary.results} />
       {summary.verdict.limits.length > 0 && (
         <Card title="SLA" flush>
           <DataTable
@@ -73,16 +75,7 @@ export function RunResult({ run }: { run: Benchmark }) {
             {
               id: 'part',
               header: 'Phase',
-              cell: (row) => (
-                <>
-                  {run.repetitions > 1 && row.phase === run.phases.length - 1
-                    ? `${row.phase_name}, ${row.repetition + 1}`
-                    : row.phase_name}
-                  <div className={classes.dim}>
-                    {workloadText(run.phases[row.phase]?.workload ?? {})}
-                  </div>
-                </>
-              ),
+              cell: (row) => <PhaseCell run={run} result={row} />,
             },
             ...FIGURES.map(({ name, label }) => ({
               id: name,
@@ -110,13 +103,29 @@ export function RunResult({ run }: { run: Benchmark }) {
   );
 }
 
+function PhaseCell({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
+  const { phase, phase_name, repetition } = result;
+  const step = stepOf(run, result);
+  const isRepeated = run.repetitions > 1 && phase === run.phases.length - 1;
+  const suffix = step ? `, ${stepText(step)}` : isRepeated ? `, ${repetition + 1}` : '';
+  return (
+    <>
+      {phase_name}
+      {suffix}
+      <div className={classes.dim}>
+        {step ? stepResult(step) : workloadText(run.phases[phase]?.workload ?? {})}
+      </div>
+    </>
+  );
+}
+
 function Tiles({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
   const spread = run.summary?.spread ?? {};
   return (
     <section className={classes.tiles} aria-label="Measured">
       {FIGURES.map(({ name, label }) => {
         const range = spread[name];
-        const isRepeated = run.repetitions > 1 && range !== undefined;
+        const isRepeated = (run.repetitions > 1 || run.find_max !== null) && range !== undefined;
         return (
           <div key={name} className={classes.tile}>
             <span>{label}</span>
@@ -135,6 +144,22 @@ function Tiles({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
         );
       })}
     </section>
+  );
+}
+
+/** Number of wrong values, with the first keys. */
+function MismatchedKeys({ results }: { results: readonly BenchmarkResult[] }) {
+  const count = results.reduce((sum, { errors }) => sum + (errors.mismatch ?? 0), 0);
+  if (!count) return null;
+  const keys = [...new Set(results.flatMap(({ mismatched_keys }) => mismatched_keys ?? []))];
+  return (
+    <div className={classes.concern} role="note">
+      <StatusIcon tone="broken" />
+      <span>
+        {plural(count, 'value')} differed from the value that was written
+        {keys.length > 0 && <>, first for {keys.join(', ')}</>}.
+      </span>
+    </div>
   );
 }
 

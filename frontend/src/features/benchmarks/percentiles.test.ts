@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
+  axisLevels,
   type Curve,
-  latencyLevels,
   nearestPercentile,
   percentileAxisEnd,
   percentileLabel,
@@ -45,7 +45,7 @@ describe('labels of the axes', () => {
     [0.477, [0, 0.12, 0.24, 0.36, 0.48]],
     [4, [0, 1, 2, 3, 4]],
   ])('are round numbers up to %f ms', (top, levels) => {
-    const actual = latencyLevels(top);
+    const actual = axisLevels(top);
     expect(actual).toHaveLength(levels.length);
     for (const [index, level] of levels.entries()) expect(actual[index]).toBeCloseTo(level, 9);
   });

@@ -54,8 +54,8 @@ export function ticksOf(end: number): number[] {
   return [...ticks, 100];
 }
 
-/** Return the labeled latencies from 0: about four round steps, the last one not below `top`. */
-export function latencyLevels(top: number): number[] {
+/** Return the labeled values of an axis from 0: about four round steps, the last one not below `top`. */
+export function axisLevels(top: number): number[] {
   const step = niceCeiling(top / 4, false);
   return Array.from({ length: Math.ceil(top / step) + 1 }, (_, line) => line * step);
 }

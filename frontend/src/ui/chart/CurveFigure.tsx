@@ -9,6 +9,10 @@ export interface CurveLine {
   points: readonly (readonly [position: number, value: number])[];
   /** The value under the crosshair. */
   at?: number | undefined;
+  /** Whether the curve is a reference for the others. It is dashed. */
+  reference?: boolean;
+  /** Whether to mark the points, because each is a measurement. */
+  marked?: boolean;
 }
 
 interface Props {
@@ -16,6 +20,8 @@ interface Props {
   lines: readonly CurveLine[];
   /** Values with labels, from 0. The last one is the top of the axis. */
   levels: readonly number[];
+  /** Labels of the levels; by default the formatted values. */
+  levelLabels?: readonly string[];
   ticks: readonly { position: number; text: string }[];
   format: (value: number | undefined) => string;
   /** Position of the crosshair, 0 to 1. */
@@ -36,8 +42,8 @@ const TOP = 10;
 const BOTTOM = 24;
 
 export function CurveFigure(props: Props) {
-  const { label, lines, levels, ticks, format, cross, crosshairLabel, onPoint, mark, children } =
-    props;
+  const { label, lines, levels, levelLabels, ticks, format, cross } = props;
+  const { crosshairLabel, onPoint, mark, children } = props;
   const top = levels.at(-1) || 1;
   const x = (position: number) => LEFT + position * (WIDTH - LEFT - RIGHT);
   const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - BOTTOM - TOP);
@@ -55,7 +61,7 @@ export function CurveFigure(props: Props) {
         onPointerMove={point}
         onPointerLeave={() => onPoint(undefined)}
       >
-        {levels.map((value) => (
+        {levels.map((value, index) => (
           <g key={value}>
             <line
               className={classes.grid}
@@ -65,7 +71,7 @@ export function CurveFigure(props: Props) {
               y2={y(value)}
             />
             <text x={LEFT - 6} y={y(value) + 4} textAnchor="end">
-              {format(value)}
+              {levelLabels?.[index] ?? format(value)}
             </text>
           </g>
         ))}
@@ -83,13 +89,19 @@ export function CurveFigure(props: Props) {
             </text>
           </g>
         ))}
-        {lines.map(({ name, color, points }) => (
-          <polyline
-            key={name}
-            className={classes.curve}
-            style={{ stroke: color }}
-            points={points.map(([position, value]) => `${x(position)},${y(value)}`).join(' ')}
-          />
+        {lines.map(({ name, color, points, reference, marked }) => (
+          <g key={name}>
+            <polyline
+              className={classes.curve}
+              data-reference={reference || undefined}
+              style={{ stroke: color }}
+              points={points.map(([position, value]) => `${x(position)},${y(value)}`).join(' ')}
+            />
+            {marked &&
+              points.map(([position, value]) => (
+                <circle key={position} cx={x(position)} cy={y(value)} r={3} fill={color} />
+              ))}
+          </g>
         ))}
         {mark && (
           <g>
