@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from shardboard import __version__
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
+from shardboard.collectors.benchmarks.key_samples import KeySampleCache
 from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence
 from shardboard.collectors.cluster.logs import NodeLogReader
 from shardboard.collectors.data.location_access import LocationAccess
@@ -60,6 +61,7 @@ class Console:
     command_count_cache: CommandCountCache = field(init=False)
     ram_curve_cache: RamCurveCache = field(init=False)
     shard_query_cache: ShardQueryCache = field(init=False)
+    key_sample_cache: KeySampleCache = field(init=False)
     locations: LocationAccess = field(init=False)
     location_files: LocationFiles = field(init=False)
     node_logs: NodeLogReader = field(init=False)
@@ -83,6 +85,7 @@ class Console:
         self.hot_slot_cache = HotSlotCache(self.store, self.agents)
         self.command_count_cache = CommandCountCache(self.store, self.agents)
         self.shard_query_cache = ShardQueryCache(self.store, self.agents)
+        self.key_sample_cache = KeySampleCache(self.store, self.agents)
         self.locations = LocationAccess(RequestTransfers(self.store, self.agents))
         self.location_files = LocationFiles(self.store, self.agents)
         self.node_logs = NodeLogReader(self.store, self.agents)

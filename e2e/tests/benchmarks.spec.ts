@@ -26,6 +26,18 @@ async function completed(api: APIRequestContext): Promise<void> {
   await expect.poll(state, { timeout: 90_000 }).toMatchObject({ status: 'completed' });
 }
 
+/** Write keys that no stored run has written: those of a run that is deleted afterwards. */
+async function writeApplicationKeys(api: APIRequestContext, uid: number): Promise<void> {
+  const workload = { key_prefix: 'app:', key_maximum: 50, ratio: '1:0', test_time: 1, clients: 1 };
+  const data = { name: 'keys', bdb_uid: uid, workload: { ...workload, threads: 1 } };
+  const reply = await api.post('/v1/benchmarks', { data });
+  expect(reply.status(), await reply.text()).toBe(200);
+  await completed(api);
+  const run = (await reply.json()) as { uid: number };
+  const deleted = async () => (await api.delete(`/v1/benchmarks/${run.uid}`)).status();
+  await expect.poll(deleted).toBe(200);
+}
+
 async function start(page: Page, name: string, seconds: number): Promise<void> {
   await page.goto('/benchmarks/new');
   await page.getByRole('button', { name: 'Load test' }).click();
@@ -69,7 +81,7 @@ test('two runs are compared, and one is deleted', { tag: '@slow' }, async ({ pag
   await createSmall(api, NAME);
   await start(page, 'first', 5);
   await completed(api);
-  await page.getByRole('link', { name: 'Run again…' }).click();
+  await page.getByRole('link', { name: 'Run with changes…' }).click();
   await expect(page.getByLabel('Keys', { exact: true })).toHaveValue('500');
   await page.getByLabel('Name', { exact: false }).first().fill('second');
   await page.getByLabel('Duration (seconds)').fill('2');
@@ -82,12 +94,18 @@ test('two runs are compared, and one is deleted', { tag: '@slow' }, async ({ pag
   await page.getByLabel('Compare second').check();
   await page.getByRole('button', { name: 'Compare 2 runs' }).click();
   const figures = page.getByRole('table', { name: 'Figures' });
-  await expect(figures).toContainText('first (base)');
+  await expect(figures).toContainText('first (baseline)');
   await expect(figures).toContainText('noise unknown');
   await expect(page.getByRole('img', { name: /percentile of first, second/ })).toBeVisible();
   await expect(page.getByRole('table', { name: 'Settings that differ' })).toContainText(
     'Phase 2, measure: test time',
   );
+  await page
+    .getByLabel('Baseline')
+    .selectOption({ label: `second (${(await lastRun(api))?.uid})` });
+  await expect(figures).toContainText('second (baseline)');
+  await page.getByLabel('Factors by').selectOption({ label: 'Name of the run' });
+  await expect(page.getByText(`All runs have the same database, ${NAME}.`)).toBeVisible();
   await examine(page, 'benchmark-compare');
 
   const last = await lastRun(api);
@@ -96,6 +114,31 @@ test('two runs are compared, and one is deleted', { tag: '@slow' }, async ({ pag
   await page.getByRole('button', { name: 'Delete run' }).click();
   await expect(page.getByRole('link', { name: 'first' })).toBeVisible();
   await expect(page.getByRole('link', { name: 'second' })).toHaveCount(0);
+});
+
+test('values are verified, and clients are listed', { tag: '@slow' }, async ({ page, api }) => {
+  await createSmall(api, NAME);
+  await start(page, 'not verified', 1);
+  await completed(api);
+  // Keys that the first run wrote have wrong values until the second run writes them.
+  await page.getByRole('link', { name: 'Run with changes…' }).click();
+  await page.getByLabel('Name', { exact: false }).first().fill('verified');
+  await page.getByLabel('Write all keys once').uncheck();
+  await page.getByLabel('Verify values').check();
+  await expect(page.getByText(/values verified/)).toBeVisible();
+  const offer = page.getByRole('button', { name: /^Use .* keys$/ });
+  await expect(offer).toBeVisible();
+  await expect(page.getByText(/× 90 % \//)).toBeVisible();
+  await examine(page, 'benchmark-fill');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  await expect(page.getByRole('heading', { name: 'verified', level: 1 })).toBeVisible();
+  await completed(api);
+  await expect(page.getByText(/differed from the value that was written, first for/)).toBeVisible();
+  await expect(page.getByRole('table', { name: 'Clients' })).toContainText('client 1');
+  await examine(page, 'benchmark-verified');
+  const run = await lastRun(api);
+  const guide = await api.get(`/v1/benchmarks/${run?.uid}/report?format=guide`);
+  expect(await guide.text()).toMatch(/^"filename", "clients", "len".*\n.*"500".*"mixed"\n$/);
 });
 
 test('a pasted memtier command line is parsed or rejected with a reason', async ({ page, api }) => {
@@ -116,6 +159,65 @@ test('a pasted memtier command line is parsed or rejected with a reason', async 
   await line.fill('memtier_benchmark --no-such-option');
   await expect(page.getByText(/no-such-option/).last()).toBeVisible();
   await examine(page, 'benchmark-new');
+});
+
+test('the highest rate within a limit is found', { tag: '@slow' }, async ({ page, api }) => {
+  test.setTimeout(300_000);
+  await createSmall(api, NAME);
+  await page.goto('/benchmarks/new');
+  await page.getByRole('button', { name: 'Highest rate' }).click();
+  await page.getByLabel('Database', { exact: true }).selectOption({ label: NAME });
+  await page.getByLabel('Threads', { exact: true }).fill('1');
+  await page.getByLabel('Connections per thread').fill('4');
+  await page.getByLabel('Keys', { exact: true }).fill('500');
+  await page.getByLabel('Duration (seconds)').fill('2');
+  const card = page.getByRole('region', { name: 'Highest rate' });
+  await card.getByLabel('Limit', { exact: true }).fill('20');
+  await card.getByLabel('Confirmation runs').fill('1');
+  await expect(page.getByText(/highest rate with average latency ≤ 20 ms/)).toBeVisible();
+  await expect(page.getByText('until the search ends')).toBeVisible();
+  await examine(page, 'benchmark-find-max-new');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  const result = page.getByRole('region', { name: 'Highest rate with average latency ≤ 20 ms' });
+  await expect(result.getByRole('img', { name: 'Latency by rate' })).toBeVisible({
+    timeout: 60_000,
+  });
+  const status = async () => (await lastRun(api))?.status;
+  await expect.poll(status, { timeout: 240_000 }).toBe('completed');
+  await expect(result).toContainText('in 1 confirmation run');
+  await expect(page.getByRole('table', { name: 'Phases of the run' })).toContainText(
+    'confirmation',
+  );
+  await examine(page, 'benchmark-find-max');
+  await page.getByRole('link', { name: 'Run with changes…' }).click();
+  await expect(card.getByLabel('Limit', { exact: true })).toHaveValue('20 ms');
+});
+
+test('a database with keys of applications needs an agreement, and a run is repeated @slow', async ({
+  page,
+  api,
+}) => {
+  const { uid } = await createSmall(api, NAME);
+  await writeApplicationKeys(api, uid);
+  await page.goto('/benchmarks/new');
+  await page.getByRole('button', { name: 'Load test' }).click();
+  await page.getByLabel('Database', { exact: true }).selectOption({ label: NAME });
+  await page.getByLabel('Threads', { exact: true }).fill('1');
+  await page.getByLabel('Connections per thread').fill('2');
+  await page.getByLabel('Keys', { exact: true }).fill('500');
+  await page.getByLabel('Duration (seconds)').fill('2');
+  await expect(page.getByText('100% of 20 sampled keys').first()).toBeVisible();
+  await examine(page, 'benchmark-foreign-keys');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  await expect(page.getByText(/To run the benchmark anyway, send overwrite/)).toBeVisible();
+  await page.getByLabel('Start anyway').check();
+  await page.getByRole('button', { name: 'Start run' }).click();
+  await expect(page.getByRole('heading', { name: 'load test', level: 1 })).toBeVisible();
+  await completed(api);
+  const first = (await lastRun(api))?.uid;
+  await page.getByRole('button', { name: 'Run again' }).click();
+  await expect.poll(async () => (await lastRun(api))?.uid).not.toBe(first);
+  await completed(api);
 });
 
 test('a run can include a drill if drills are allowed', { tag: '@slow' }, async ({ page, api }) => {

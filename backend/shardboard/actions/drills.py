@@ -1,5 +1,7 @@
-"""Queueing of failure drills."""
+"""Queueing of failure drills, and their effect on other operations."""
 
+import secrets
+from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -8,6 +10,7 @@ from shardboard.actions import queue
 from shardboard.actions.failure_parameters import DrillParameters
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.state.alerting import events
+from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
 
 
@@ -31,7 +34,14 @@ def queue_drill(
         description=f"Drill: {what}",
         originator=originator,
         deadline=timedelta(seconds=seconds + 60),
-        params=DrillParameters(kind=kind, seconds=seconds, shard_uid=shard_uid, together_with=together_with),
+        params=DrillParameters(
+            kind=kind,
+            seconds=seconds,
+            shard_uid=shard_uid,
+            together_with=together_with,
+            end_token=secrets.token_hex(16),
+            cancellable=True,
+        ),
     )
     events.record(
         session,
@@ -46,3 +56,14 @@ def queue_drill(
         details={"kind": kind, "seconds": seconds},
     )
     return action
+
+
+async def running_drills(session: AsyncSession) -> Sequence[Action]:
+    """Return the drills that have not ended."""
+    return [action for action in await actions.list_unfinished(session) if action.current_name == ActionName.DRILL]
+
+
+async def silenced_nodes(session: AsyncSession) -> frozenset[int]:
+    """Return the nodes whose agents do not respond, or respond late, because of a drill."""
+    drills = await running_drills(session)
+    return frozenset(each.object_uid for each in drills if DrillParameters.parse(each).shard_uid is None)

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 
 from shardboard.actions.move_parameters import HandoverParameters
-from shardboard.actions.parameters import Parameters, Retried
+from shardboard.actions.parameters import Cancellable, Moment, Parameters, Retried
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,16 @@ class RepairParameters(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrillParameters(Parameters):
+class DrillParameters(Cancellable):
     kind: str
     seconds: float
     shard_uid: int | None
     """None: all shards of the node."""
     together_with: tuple[int, ...] = ()
     """Other nodes of the same zone, if the drill affects a zone. A node is not cut off from them."""
+    end_token: str = ""
+    """Authenticates the datagram that ends the drill of an isolated node."""
+    started_at: Moment | None = None
+    """When the agent accepted the drill."""
+    eta_seconds: float | None = None
+    """Remaining time; see `Action.eta_seconds`."""

@@ -2,13 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shardboard.agent import logs
@@ -22,6 +20,7 @@ from shardboard.agent.data.file_streams import FileStreams
 from shardboard.agent.data.transfers import Transfers
 from shardboard.agent.databases import admin_password, flash, shard_certificates
 from shardboard.agent.databases.command_results import run_for_result
+from shardboard.agent.databases.cpu_pinning import ProcessPinning
 from shardboard.agent.databases.peer_firewall import PeerFirewall
 from shardboard.agent.databases.priority import ShardPriorities
 from shardboard.agent.databases.probe_rate import ProbeRate
@@ -29,7 +28,7 @@ from shardboard.agent.databases.processes import ShardSupervisor
 from shardboard.agent.databases.proxy import LOG as PROXY_LOG
 from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.agent.databases.shard import LocalShard
-from shardboard.agent.failures.drills import Drills, OutageSimulator
+from shardboard.agent.failures.drills import END_PATH, Drills, OutageSimulator
 from shardboard.agent.metrics import hot_slots as slot_counts
 from shardboard.agent.metrics import machine
 from shardboard.agent.metrics.sampler import Sampler
@@ -38,16 +37,18 @@ from shardboard.agent.routes import (
     ProtocolMiddleware,
     post_route,
     post_route_with_caller,
-    protocol_of,
     route_without_body,
+    stream_route,
 )
 from shardboard.agent.settings import AgentSettings
 from shardboard.contract import (
     AgentCertificate,
     ChangePassword,
     CommandResult,
+    CpuPinning,
     Drill,
     DrillReply,
+    EndDrill,
     KillHungShards,
     LoadReference,
     MoveSlots,
@@ -71,7 +72,6 @@ from shardboard.contract import (
     StartShards,
     TrustedCas,
 )
-from shardboard.contract.protocol import downgrade_line
 from shardboard.contract.recovery_copies import KeepCopies, ReadCopy
 from shardboard.contract.transfers import StartTransfer, TransferReferences
 from shardboard.kit import gc_tuning, log_buffer
@@ -85,15 +85,17 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     """Return the application with the routes of `contract/`. TLS authenticates callers by their client certificate, below HTTP."""
     priorities = ShardPriorities()
     storage = flash.open_flash(settings)
-    supervisor = ShardSupervisor(settings, priorities.watch, storage)
+    pinning = ProcessPinning(settings.state_dir)
+    supervisor = ShardSupervisor(settings, _each(pinning.pin_new, priorities.watch), storage)
     rate = ProbeRate()
     proxy = ProxyProcess(settings, supervisor.engine_id, rate)
+    pinning.attach(supervisor.shards, lambda: proxy.pid)
     loads = LoadGenerators(settings)
     transfers = Transfers(settings, supervisor, priorities.lower_new)
     streams = FileStreams(settings, priorities.lower_new)
     renewal.add_server(proxy.reload_certificate)
     sampler = Sampler(supervisor, machine.MachineSampler(settings, storage), proxy, rate, settings.address)
-    drills = Drills(supervisor, sampler, proxy, settings.address)
+    drills = Drills(supervisor, sampler, proxy, settings.address, settings.port, settings.state_dir)
     firewall = PeerFirewall(supervisor, settings.address)
     copies = RecoveryCopies(settings.state_dir)
 
@@ -103,12 +105,14 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
         await transfers.adopt()
         await streams.adopt()
         await supervisor.adopt()
+        await drills.adopt()
         loops = (
             sampler.run(),
             proxy.run(),
             priorities.run(supervisor.shards, transfers.pids),
             rate.run(proxy.reapply),
             firewall.run(),
+            pinning.run(),
         )
         tasks = [asyncio.create_task(loop) for loop in loops]
         gc_tuning.freeze_objects()
@@ -123,12 +127,8 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
             await supervisor.park()
 
     async def facts() -> NodeFacts:
-        facts = await asyncio.to_thread(machine.facts, settings, storage)
+        facts = await asyncio.to_thread(machine.facts, settings, storage, is_pinned=pinning.is_active)
         return facts.model_copy(update={"probes_per_second": rate.per_second, "firewall": firewall.report})
-
-    async def begin(drill: Drill, asking: list[str]) -> DrillReply:
-        # Add the address of the calling console: it is not a node, but an isolated node must not reach it either.
-        return DrillReply(error=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
 
     async def probe(targets: list[ProbeTarget]) -> list[bool]:
         return await asyncio.gather(*(responds(target.address, target.port, tls=target.tls) for target in targets))
@@ -136,29 +136,21 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     async def report() -> ProxyReport:
         return proxy.report()
 
-    async def samples(request: Request) -> Response:
-        after, boot = request.query_params.get("after", "0"), request.query_params.get("boot", "")
-        if not after.isdecimal():
-            return PlainTextResponse("after must be a sequence number", 422)
-        protocol_version = protocol_of(request)
-        lines = sampler.follow(int(after), boot, rare_pulses=request.query_params.get("pulses") == "rare")
-        lines_sent = (downgrade_line(line, protocol_version) async for line in lines)
-        return StreamingResponse(lines_sent, media_type="application/x-ndjson")
-
     app = Starlette(
         routes=[
             route_without_body("/facts", facts),
             post_route("/logs", ReadLogs, logs.make_reader(settings.state_dir / "proxy" / PROXY_LOG, supervisor)),
-            post_route_with_caller("/drill", Drill, begin),
+            *_drill_routes(drills),
             post_route("/probe", list[ProbeTarget], probe),
             route_without_body("/certificate/request", renewal.request, "POST"),
             post_route("/certificate", AgentCertificate, renewal.install),
             post_route("/authorities", TrustedCas, renewal.trust),
             post_route_with_caller("/firewall", PeerAccess, firewall.set_peers),
+            post_route("/cpu_pinning", CpuPinning, pinning.set),
             route_without_body("/proxy", report),
             post_route("/proxy/apply", ProxyState, proxy.apply),
             post_route("/proxy/commands", ReadCommands, proxy.commands),
-            Route("/samples", samples),
+            stream_route("/samples", lambda _: sampler.ring),
             route_without_body("/recovery_copies", copies.versions),
             post_route("/recovery_copies", KeepCopies, copies.keep),
             post_route("/recovery_copies/read", ReadCopy, copies.read),
@@ -176,6 +168,26 @@ def create_app(settings: AgentSettings, renewal: CertificateRenewal) -> Starlett
     )
     app.state.sampler = sampler
     return app
+
+
+def _each(*handlers: Callable[[LocalShard], None]) -> Callable[[LocalShard], None]:
+    def call(shard: LocalShard) -> None:
+        for handler in handlers:
+            handler(shard)
+
+    return call
+
+
+def _drill_routes(drills: Drills) -> list[Route]:
+    async def begin(drill: Drill, asking: list[str]) -> DrillReply:
+        # Add the address of the calling console: it is not a node, but an isolated node must not reach it either.
+        return DrillReply(error=await drills.start(drill.model_copy(update={"peers": [*drill.peers, *asking]})))
+
+    async def end(request: EndDrill) -> DrillReply:
+        await drills.end(request.id)
+        return DrillReply()
+
+    return [post_route_with_caller("/drill", Drill, begin), post_route(END_PATH, EndDrill, end)]
 
 
 def _shard_routes(supervisor: ShardSupervisor) -> list[Route]:
@@ -275,4 +287,4 @@ async def _serve(settings: AgentSettings, identity: AgentIdentity, facts: NodeFa
     app = create_app(settings, renewal)
     config = http_server.config(app, settings.address, settings.port, ssl_context_factory=lambda *_: port.context)
     enrollment = asyncio.create_task(stay_enrolled(settings, identity, facts, renewal))
-    await http_server.serve([config], stopping=app.state.sampler.close, watch=enrollment)
+    await http_server.serve([config], stopping=app.state.sampler.ring.close, watch=enrollment)

@@ -15,6 +15,7 @@ compatibility between releases.
 | GET /proxy | | ProxyReport |
 | POST /proxy/commands | ReadCommands | CommandCounts |
 | POST /drill | Drill | DrillReply; the fault starts and ends automatically |
+| POST /drill/end | EndDrill | DrillReply, when the fault is removed |
 | POST /shards/password | ChangePassword | list[CommandResult], one for each shard of the database on the node |
 | POST /shards/move_slots | MoveSlots | SlotsMoved |
 | POST /shards/hot_slots | ReadHotSlots | list[SlotCounts] |
@@ -33,6 +34,7 @@ compatibility between releases.
 | POST /certificate | AgentCertificate, for that key | CertificateReply |
 | POST /authorities | TrustedCas | CertificateReply |
 | POST /firewall | PeerAccess | FirewallReport |
+| POST /cpu_pinning | CpuPinning | PinningReport |
 | GET /recovery_copies | | list[CopyVersion] |
 | POST /recovery_copies | KeepCopies | list[CopyVersion], of all copies that it has |
 | POST /recovery_copies/read | ReadCopy | list[RecoveryCopy], empty without the copy |
@@ -41,6 +43,8 @@ compatibility between releases.
 
 from shardboard.contract.base import Hex40, Message, Port
 from shardboard.contract.command_stats import CommandCount, CommandCounts, ReadCommands
+from shardboard.contract.cpu_pinning import CpuPinning, CpuTopology, PinningReport
+from shardboard.contract.drills import MAX_DRILL_SECONDS, Drill, DrillReply, EndDrill, drill_end_address
 from shardboard.contract.hot_slots import ReadHotSlots, SlotCount, SlotCounts
 from shardboard.contract.load_generators import LoadLines, LoadReference, LoadReports, LoadState, ReadLoad, StartLoad
 from shardboard.contract.logs import NodeLogs, ReadLogs
@@ -48,8 +52,6 @@ from shardboard.contract.nodes import (
     AgentCertificate,
     CertificateReply,
     CertificateRequest,
-    Drill,
-    DrillReply,
     FirewallReport,
     HostCheck,
     NodeFacts,
@@ -111,6 +113,7 @@ from shardboard.contract.shards import (
 __all__ = [
     "APPLICATION_RIGHTS",
     "ENDPOINT_FIELDS",
+    "MAX_DRILL_SECONDS",
     "MAX_LINE_BYTES",
     "MAX_OUTAGES",
     "NODE_FIELDS",
@@ -127,8 +130,11 @@ __all__ = [
     "CommandCount",
     "CommandCounts",
     "CommandResult",
+    "CpuPinning",
+    "CpuTopology",
     "Drill",
     "DrillReply",
+    "EndDrill",
     "EndpointReading",
     "FirewallReport",
     "Hex40",
@@ -146,6 +152,7 @@ __all__ = [
     "Outage",
     "Peer",
     "PeerAccess",
+    "PinningReport",
     "Port",
     "ProbeTarget",
     "ProxyCanary",
@@ -176,6 +183,7 @@ __all__ = [
     "StartShards",
     "TierSpec",
     "TrustedCas",
+    "drill_end_address",
     "fit_rows",
     "flush_rules",
     "known_rules",

@@ -4,7 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from shardboard.contract.base import Count, Hex40, Message, Name, RenamedFields, Reply, Text
+from shardboard.contract.base import Count, Message, Name, RenamedFields, Reply, Text
+from shardboard.contract.cpu_pinning import CpuTopology
 
 
 class HostCheck(RenamedFields, Reply):
@@ -19,6 +20,12 @@ class HostCheck(RenamedFields, Reply):
     """Effect of a bad value."""
     remedy: Text
     """Command or setting that fixes it."""
+    optional: bool = False
+    """Whether it only matters for exact measurements. A bad value is then not a problem of the node."""
+    apply: Text = ""
+    """Shell commands for the distribution of the machine that change it until the next restart; empty if there are none."""
+    persist: Text = ""
+    """Shell commands that change it from the next restart on; empty if there are none."""
 
 
 class PeerAccess(Message):
@@ -68,6 +75,8 @@ class NodeFacts(Reply):
     """IP addresses of the machine from which its processes can connect to other nodes."""
     firewall: FirewallReport | None = None
     """None: the agent is from an earlier release."""
+    cpus: CpuTopology | None = None
+    """None: the agent is from an earlier release."""
     probes_per_second: Count | None = None
     """Maximum number of PINGs and canary writes per shard. None: the agent is from an earlier release."""
 
@@ -106,29 +115,3 @@ class CertificateReply(RenamedFields, Reply):
 
     error: Text = ""
     """Why the agent rejected it and keeps the previous one; empty if it accepted it."""
-
-
-class Drill(Message):
-    """A fault for a failure drill. `reboot` kills all shards, `freeze` stops them for a while, and during both the agent is silent.
-    `kill` kills all shards and the agent itself, which its supervisor restarts. `cut_off` isolates the node from the network,
-    `slow_network` drops some incoming packets. `kill_shard` and `freeze_shard` affect one shard and not the agent.
-    """
-
-    id: str
-    """A request with a known id is not executed again."""
-    kind: Literal["reboot", "kill", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
-    seconds: float = Field(ge=1, le=120)
-    uid: int | None = None
-    engine_ids: list[Hex40] | None = None
-    """The shards that may be killed or stopped. None: all shards, for a console of the previous release."""
-    peers: list[str] = Field(default=[])
-    """Addresses of the other nodes, from which this node is isolated."""
-
-
-class DrillReply(RenamedFields, Reply):
-    """Whether the drill starts."""
-
-    previous_names: ClassVar = {"error": "refused"}
-
-    error: Text = ""
-    """Why this machine cannot run the drill; empty if it starts."""

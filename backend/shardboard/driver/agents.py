@@ -18,7 +18,9 @@ from shardboard.contract import (
     ChangePassword,
     CommandCounts,
     CommandResult,
+    CpuPinning,
     Drill,
+    EndDrill,
     FirewallReport,
     KillHungShards,
     LoadLines,
@@ -29,6 +31,7 @@ from shardboard.contract import (
     NodeFacts,
     NodeLogs,
     PeerAccess,
+    PinningReport,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -57,6 +60,7 @@ from shardboard.driver.agent_budgets import AgentBudgets
 from shardboard.driver.data.file_streams import FileStreamCalls
 from shardboard.driver.data.recovery_copies import RecoveryCopyCalls
 from shardboard.driver.data.transfers import TransferCalls
+from shardboard.driver.failures import drills
 from shardboard.driver.interfaces import NodeRef, ServedCertificate
 from shardboard.driver.pools import PoolByHost
 from shardboard.driver.replies import ReplyShape
@@ -319,6 +323,9 @@ class HttpAgents(TransferCalls, FileStreamCalls, RecoveryCopyCalls):
     async def set_peers(self, node: NodeRef, access: PeerAccess) -> FirewallReport:
         return await self._call(node, "POST", "/firewall", SHORT_TIMEOUT, replies.FIREWALL, _body(access))
 
+    async def pin_processes(self, node: NodeRef, pinning: CpuPinning) -> PinningReport:
+        return await self._call(node, "POST", "/cpu_pinning", SHORT_TIMEOUT, replies.PINNING, _body(pinning))
+
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         try:
             reply = await self._call(node, "POST", "/drill", SHORT_TIMEOUT, replies.DRILL_REPLY, _body(drill))
@@ -326,9 +333,14 @@ class HttpAgents(TransferCalls, FileStreamCalls, RecoveryCopyCalls):
             affected = [report for report in await self.shards(node) if drill.uid in (None, report.uid)]
             if drill.engine_ids is None or not {report.engine_id for report in affected} <= set(drill.engine_ids):
                 raise
-            without_ids = drill.model_copy(update={"engine_ids": None})
+            without_ids = drill.model_copy(update={"engine_ids": None, "end_token": ""})
             reply = await self._call(node, "POST", "/drill", SHORT_TIMEOUT, replies.DRILL_REPLY, _body(without_ids))
         return reply.error
+
+    async def end_drill(self, node: NodeRef, drill_id: str, token: str) -> None:
+        drills.send_end_token(node, token)
+        body = _body(EndDrill(id=drill_id))
+        await self._call(node, "POST", "/drill/end", SHORT_TIMEOUT, replies.DRILL_REPLY, body)
 
     async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
         return await self._call(node, "POST", "/loads/start", SHORT_TIMEOUT, replies.LOAD_STATE, _body(request))

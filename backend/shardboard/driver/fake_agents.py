@@ -1,4 +1,4 @@
-"""Agents without machines, for tests that control time and failures. Implements `ports.Agents`."""
+"""Agents without machines, for tests that control time and failures, and for simulations. Implements `interfaces.Agents`."""
 
 import asyncio
 from collections import defaultdict
@@ -11,6 +11,7 @@ from shardboard.contract import (
     ChangePassword,
     CommandCounts,
     CommandResult,
+    CpuPinning,
     Drill,
     FirewallReport,
     LoadLines,
@@ -19,6 +20,7 @@ from shardboard.contract import (
     NodeFacts,
     NodeLogs,
     PeerAccess,
+    PinningReport,
     ProbeTarget,
     ProxyReport,
     ProxyState,
@@ -92,6 +94,8 @@ class FakeAgents(FakeTransfers):
         """Certificates that agents accepted, with their nodes."""
         self.logged: dict[int, NodeLogs] = {}
         """Log output of each node."""
+        self.started_at: dict[int, float] = {}
+        """Start of the process of each shard, by uid. Without an entry it is 1.0."""
         self.died: dict[int, str] = {}
         self.unreachable: set[int] = set()
         self.refusals: dict[int, str] = {}
@@ -121,12 +125,17 @@ class FakeAgents(FakeTransfers):
         self.recovery_copies: dict[int, dict[str, RecoveryCopy]] = defaultdict(dict)
         """Copies that each agent keeps, by name."""
         self.drills: list[tuple[int, Drill]] = []
+        self.drills_ended: list[tuple[int, str, str]] = []
+        """Node, id of the drill, and token of each request to end one."""
         self.proxies: dict[int, ProxyState] = {}
         """The last state sent to the proxy of each node."""
         self.proxy_failures: dict[int, str] = {}
         """Error messages by database."""
         self.drill_refused = ""
         self.peers: dict[int, PeerAccess] = {}
+        self.pinning: dict[int, CpuPinning] = {}
+        self.pinning_reports: dict[int, PinningReport] = {}
+        """Replies to `pin_processes`, if they must not be the default."""
         """The machines that may connect to the shards of each node."""
         self.silent: set[tuple[str, int]] = set()
         """Shards, by address and port, that do not respond to probes."""
@@ -199,7 +208,7 @@ class FakeAgents(FakeTransfers):
                 engine_id=spec.engine_id,
                 state="died" if spec.uid in self.died else "running",
                 pid=1000 + spec.uid,
-                started_at=1.0,
+                started_at=self.started_at.get(spec.uid, 1.0),
                 run_id=spec.engine_id,
                 detail=self.died.get(spec.uid, ""),
                 port=spec.port,
@@ -394,6 +403,11 @@ class FakeAgents(FakeTransfers):
         self.peers[node.uid] = access
         return FirewallReport(state="active" if access.enabled else "off")
 
+    async def pin_processes(self, node: NodeRef, pinning: CpuPinning) -> PinningReport:
+        self._record_call("pin_processes", node)
+        self.pinning[node.uid] = pinning
+        return self.pinning_reports.get(node.uid, PinningReport(state="off" if pinning.mode == "off" else "active"))
+
     async def keep_copies(
         self, node: NodeRef, copies: Sequence[RecoveryCopy], names: Sequence[str]
     ) -> list[CopyVersion]:
@@ -418,6 +432,10 @@ class FakeAgents(FakeTransfers):
         self._record_call("drill", node)
         self.drills.append((node.uid, drill))
         return self.drill_refused
+
+    async def end_drill(self, node: NodeRef, drill_id: str, token: str) -> None:
+        self._record_call("end_drill", node)
+        self.drills_ended.append((node.uid, drill_id, token))
 
     async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:
         self._record_call("start_load", node)

@@ -15,6 +15,7 @@ from shardboard.contract import (
     ChangePassword,
     CommandCounts,
     CommandResult,
+    CpuPinning,
     Drill,
     FirewallReport,
     LateProxyReading,
@@ -26,6 +27,7 @@ from shardboard.contract import (
     NodeLogs,
     Outage,
     PeerAccess,
+    PinningReport,
     ProbeTarget,
     ProxyDatabase,
     ProxyEndpoint,
@@ -65,6 +67,7 @@ __all__ = [
     "CommandCounts",
     "CommandResult",
     "CopyVersion",
+    "CpuPinning",
     "Drill",
     "FirewallReport",
     "LateProxyReading",
@@ -77,6 +80,7 @@ __all__ = [
     "NodeRef",
     "Outage",
     "PeerAccess",
+    "PinningReport",
     "ProbeTarget",
     "ProxyDatabase",
     "ProxyEndpoint",
@@ -244,8 +248,16 @@ class Agents(Protocol):
         """Set which machines may connect to the shards of a node. Return the state."""
         ...
 
+    async def pin_processes(self, node: NodeRef, pinning: CpuPinning) -> PinningReport:
+        """Set the cores on which the processes of a node run. Return what was applied."""
+        ...
+
     async def drill(self, node: NodeRef, drill: Drill) -> str:
         """Start a failure drill, which ends automatically. Return why the machine cannot run it, or an empty string."""
+        ...
+
+    async def end_drill(self, node: NodeRef, drill_id: str, token: str) -> None:
+        """End a drill now. Returns when its fault is removed. `token` is the `end_token` of the drill."""
         ...
 
     async def start_load(self, node: NodeRef, request: StartLoad) -> LoadState:

@@ -3,6 +3,7 @@ import { queryOptions } from '@tanstack/react-query';
 import { getQuery, request } from './http';
 import type {
   Benchmark,
+  BenchmarkClients,
   BenchmarkComparison,
   BenchmarkPart,
   BenchmarkRequest,
@@ -29,10 +30,42 @@ export const benchmarkQuery = (uid: number) =>
     refetchInterval: ({ state }) => (state.data && !isOpen(state.data) ? false : POLL_MS),
   });
 
-export const comparisonQuery = (uids: readonly number[]) =>
+/** Figures of each client, which load generators report at their end. */
+export const clientsQuery = (uid: number) =>
   queryOptions({
-    queryKey: ['benchmarks', 'compare', ...uids],
-    queryFn: getQuery<BenchmarkComparison>(`${PATH}/compare?uids=${uids.join(',')}`),
+    queryKey: ['benchmarks', uid, 'clients'],
+    queryFn: getQuery<BenchmarkClients>(`${PATH}/${uid}/clients`),
+    // Reports are stored shortly after the end of a run. Runs of earlier releases have no clients.
+    refetchInterval: ({ state }) =>
+      state.data?.parts.length || state.dataUpdateCount > 3 ? false : POLL_MS,
+  });
+
+export const COMPARISON_GROUPS = ['scenario', 'phase', 'name'] as const;
+
+/** Runs to compare, and how. */
+export interface ComparisonChoice {
+  uids: readonly number[];
+  /** Uid of the baseline; undefined for the first run. */
+  baseline?: number | undefined;
+  /** Rows of ratio tables; undefined for no such tables. */
+  group?: (typeof COMPARISON_GROUPS)[number] | undefined;
+  /** Columns of ratio tables: `database`, or the key of a tag. */
+  column?: string | undefined;
+}
+
+export function comparisonPath(choice: ComparisonChoice, format?: 'markdown' | 'csv'): string {
+  const { uids, ...rest } = choice;
+  const parameters = Object.entries({ uids: uids.join(','), ...rest, format })
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
+  return `${PATH}/compare?${parameters.join('&')}`;
+}
+
+export const comparisonQuery = (choice: ComparisonChoice) =>
+  queryOptions({
+    queryKey: ['benchmarks', 'compare', comparisonPath(choice)],
+    queryFn: getQuery<BenchmarkComparison>(comparisonPath(choice)),
+    retry: false,
   });
 
 interface PartPosition {

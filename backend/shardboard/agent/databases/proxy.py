@@ -182,10 +182,16 @@ class ProxyProcess:
         async with self._changing:
             await self._end()
 
-    def signal(self, number: signal.Signals) -> None:
-        if self._report.state == "running" and self._report.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self._report.pid, number)
+    @property
+    def pid(self) -> int | None:
+        """Process ID; None if the proxy is not running."""
+        return self._report.pid if self._report.state == "running" else None
+
+    def signal(self, number: signal.Signals, pid: int | None) -> None:
+        """Send a signal to this proxy process, which can be one that this agent has not adopted yet."""
+        if pid is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
 
     def suspend(self) -> None:
         """Start no process until `resume`, to simulate an outage of the node."""

@@ -1,7 +1,8 @@
-"""Endpoints that compare benchmarks, export reports and show what the cluster did during a run."""
+"""Endpoints that list scenarios, export reports and show what the cluster did during a run."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -11,17 +12,18 @@ from fastapi.responses import JSONResponse, Response
 from shardboard.api.benchmarks.benchmark_runs import load_series, render_runs
 from shardboard.api.failures.timeline import MAX_EVENTS, TYPES
 from shardboard.api.http.api_router import ApiRouter
-from shardboard.api.http.database_scope import AnyViewer, RunViewer, database_of_run, require_access_to_each
+from shardboard.api.http.database_scope import AnyViewer, RunViewer
 from shardboard.api.http.dependencies import ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
-from shardboard.domain.benchmarks import benchmark_report
-from shardboard.errors import BadRequest, NotFound
+from shardboard.domain.benchmarks import benchmark_report, memory_drive_guide
+from shardboard.domain.benchmarks.benchmark_clients import ClientStatistics, histogram_table
+from shardboard.errors import NotFound
+from shardboard.queries.benchmarks import benchmark_clients
 from shardboard.queries.benchmarks import benchmark_scenarios as scenarios
 from shardboard.queries.metrics import metric_history
 from shardboard.schemas.alerting import events as logs
 from shardboard.schemas.benchmarks import benchmark_activity as meanwhile_schema
-from shardboard.schemas.benchmarks import benchmark_compare as compare_schema
 from shardboard.schemas.benchmarks import benchmark_scenarios as scenario_schema
 from shardboard.services.access.authorization import LOG_VIEWERS
 from shardboard.services.benchmarks import benchmark_runs as service
@@ -31,29 +33,8 @@ from shardboard.state.benchmarks import benchmark_runs
 
 router = ApiRouter(prefix="/v1", tags=["benchmarks"])
 
-MAX_COMPARED = 6
 MARGIN = timedelta(seconds=5)
 """Time before and after a run that is included, to show causes and effects."""
-
-
-@router.get("/benchmarks/compare", response_model=compare_schema.Comparison, responses=error_responses(404))
-async def compare_benchmarks(
-    viewer: AnyViewer,
-    session: ReadSession,
-    uids: Annotated[str, Query(description="Comma-separated uids of 2 to 6 runs. The first is the baseline.")],
-) -> JSONResponse:
-    """Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences."""
-    parts = [word.strip() for word in uids.split(",")]
-    if not 2 <= len(parts) <= MAX_COMPARED or not all(
-        word.isascii() and word.isdigit() and len(word) < 10 for word in parts
-    ):
-        raise BadRequest(
-            "bad_request", f"`uids` must be a comma-separated list of 2 to {MAX_COMPARED} runs.", field="uids"
-        )
-    await require_access_to_each(session, viewer, database_of_run, map(int, parts))
-    rows = [await service.get_run(session, int(word)) for word in parts]
-    rendered_runs = {run["uid"]: run for run in await render_runs(session, rows)}
-    return JSONResponse(compare_schema.render([rendered_runs[row.uid] for row in rows]))
 
 
 Scale = Annotated[
@@ -81,23 +62,36 @@ async def get_benchmark_report(
     session: ReadSession,
     uid: Uid,
     format_: Annotated[
-        Literal["markdown", "csv", "json", "html", "memtier"],
-        Query(alias="format", description="`memtier` is the load generator's JSON report of the last repetition."),
+        Literal["markdown", "csv", "json", "html", "memtier", "guide", "histogram"],
+        Query(
+            alias="format",
+            description="`memtier` is the load generator's JSON report of the last repetition. `guide` is a CSV with a row for "
+            "each phase, and `histogram` has the latencies of each client in the last repetition, both as in the published guide "
+            "to memory drives.",
+        ),
     ] = "markdown",
 ) -> Response:
-    """Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format."""
+    """Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), JSON in memtier_benchmark's format, or the
+    tables of the guide to memory drives.
+    """
     row = await service.get_run(session, uid)
     run = (await render_runs(session, [row]))[0]
-    if format_ == "markdown":
-        return _file(benchmark_report.markdown(run), "text/markdown", uid, "md")
     if format_ == "memtier":
         return await _memtier(session, uid)
+    if format_ == "guide":
+        return _file(memory_drive_guide.table(memory_drive_guide.rows(run)), "text/csv", uid, "guide.csv")
+    if format_ == "csv":
+        return _file(benchmark_report.table(run, await load_series(session, row)), "text/csv", uid, "csv")
+    clients = [client for report in await benchmark_clients.last_step(session, uid) for client in report.clients]
+    if format_ == "histogram":
+        return _histogram(clients, uid)
+    if format_ == "markdown":
+        return _file(benchmark_report.markdown(run, clients), "text/markdown", uid, "md")
     parts = await load_series(session, row)
     if format_ == "json":
-        return _file(json.dumps({"benchmark": run, "series": parts}), "application/json", uid, "json")
-    if format_ == "csv":
-        return _file(benchmark_report.table(parts), "text/csv", uid, "csv")
-    return _file(benchmark_report.page(run, parts), "text/html", uid, "html")
+        details = {"benchmark": run, "series": parts, "clients": [asdict(client) for client in clients]}
+        return _file(json.dumps(details), "application/json", uid, "json")
+    return _file(benchmark_report.page(run, parts, clients), "text/html", uid, "html")
 
 
 @router.get(
@@ -144,6 +138,19 @@ async def _memtier(session: ReadSession, uid: int) -> Response:
     return _file(reports[last.uid], "application/json", uid, "memtier.json")
 
 
-def _file(text: str, kind: str, uid: int, ending: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="benchmark-{uid}.{ending}"'}
+def _histogram(clients: Sequence[ClientStatistics], uid: int) -> Response:
+    if not any(client.histogram for client in clients):
+        raise NotFound(
+            "report_not_found", f"No load generator of benchmark {uid} has reported histograms of its clients."
+        )
+    return _file(histogram_table(clients), "text/plain", uid, "histogram.txt")
+
+
+def attachment(text: str, kind: str, name: str) -> Response:
+    """Return a file for download."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+def _file(text: str, kind: str, uid: int, ending: str) -> Response:
+    return attachment(text, kind, f"benchmark-{uid}.{ending}")

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Depends, Query
 from fastapi.responses import JSONResponse
 
 from shardboard.api.http.api_router import ApiRouter
@@ -42,16 +42,27 @@ async def list_benchmarks(
     )
 
 
+async def sample_keys(principal: AnyEditor, console: ConsoleDep, body: BenchmarkCreate) -> Sequence[str] | None:
+    """Sample the keys of the database of a request. No transaction is open while agents are queried."""
+    principal.require_database_access(body.bdb_uid)
+    return await console.key_sample_cache.get(body.bdb_uid)
+
+
+SampledKeys = Annotated[Sequence[str] | None, Depends(sample_keys)]
+
+
 @router.post("/benchmarks", response_model=schema.Benchmark, responses=error_responses(404, 406, 409))
 async def create_benchmark(
-    principal: AnyEditor, session: WriteSession, console: ConsoleDep, body: BenchmarkCreate
+    principal: AnyEditor, sampled_keys: SampledKeys, session: WriteSession, console: ConsoleDep, body: BenchmarkCreate
 ) -> JSONResponse:
     """Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
 
-    Required role: `admin`, `cluster_member`, or `db_member`.
+    Returns 409 if the run must be confirmed with the field that the error names: `benchmark_foreign_keys` if the database
+    contains keys that no benchmark wrote, `benchmark_memory`, or `benchmark_password`. Required role: `admin`,
+    `cluster_member`, or `db_member`.
     """
-    principal.require_database_access(body.bdb_uid)
-    row = await service.create(session, body.model_dump(mode="json"), principal, _latest_metrics(console))
+    request, live = body.model_dump(mode="json"), _latest_metrics(console)
+    row = await service.create(session, request, principal, live, sampled_keys)
     return JSONResponse((await render_runs(session, [row]))[0])
 
 
@@ -62,16 +73,14 @@ async def create_benchmark(
     responses=error_responses(404, 406),
 )
 async def preflight(
-    editor: AnyEditor, session: ReadSession, console: ConsoleDep, body: BenchmarkCreate
+    _editor: AnyEditor, sampled_keys: SampledKeys, session: ReadSession, console: ConsoleDep, body: BenchmarkCreate
 ) -> JSONResponse:
     """Return what a run would do: phases, load nodes, keys and memory, and the reasons why it cannot start. Nothing is stored.
 
     Required role: `admin`, `cluster_member`, or `db_member`.
     """
-    editor.require_database_access(body.bdb_uid)
-    return JSONResponse(
-        schema.preflight(await service.validate(session, body.model_dump(mode="json"), _latest_metrics(console)))
-    )
+    request, live = body.model_dump(mode="json"), _latest_metrics(console)
+    return JSONResponse(schema.preflight(await service.validate(session, request, live, sampled_keys)))
 
 
 @router.post(

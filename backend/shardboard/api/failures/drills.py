@@ -9,6 +9,7 @@ from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import Admin, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
+from shardboard.contract import MAX_DRILL_SECONDS
 from shardboard.domain.cluster.actions import ActionStatus
 from shardboard.domain.placement import zones
 from shardboard.services.failures import drills as service
@@ -27,7 +28,9 @@ class DrillRequest(BaseModel):
         description="`kill` requires systemd, `cut_off` the permission to change routes, and `slow_network` the permission to "
         "filter packets. If a requirement is missing, the action fails with that reason."
     )
-    seconds: float = Field(default=20, ge=1, le=120, strict=False, description="Duration of the fault in seconds.")
+    seconds: float = Field(
+        default=20, ge=1, le=MAX_DRILL_SECONDS, strict=False, description="Duration of the fault in seconds."
+    )
     shard_uid: str | None = Field(
         default=None,
         pattern=r"^\d{1,9}$",
@@ -45,7 +48,9 @@ class ZoneDrillRequest(BaseModel):
         description="`kill` requires systemd, and `cut_off` the permission to change routes. Nodes that are cut off "
         "together reach each other."
     )
-    seconds: float = Field(default=20, ge=1, le=120, strict=False, description="Duration of the fault in seconds.")
+    seconds: float = Field(
+        default=20, ge=1, le=MAX_DRILL_SECONDS, strict=False, description="Duration of the fault in seconds."
+    )
     confirm: str = Field(description='Confirmation: the words "zone <rack_id>".')
 
 
@@ -59,11 +64,12 @@ class QueuedDrill(BaseModel):
     status: str = ActionStatus.QUEUED
 
 
-@router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=error_responses(403, 404, 406))
+@router.post("/nodes/{uid}/actions/drill", summary="Start drill", responses=error_responses(403, 404, 406, 409))
 async def start_drill(admin: Admin, session: WriteSession, uid: Uid, body: DrillRequest) -> QueuedDrill:
-    """Start a failure drill on a node. The action and the timeline show its progress.
+    """Start a failure drill on a node. The action and the timeline show its progress. `DELETE /v1/actions/{action_uid}` ends it
+    early: the fault is removed at once.
 
-    Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+    Returns 403 if the policy `drills_enabled` is off, and 409 if a drill is running on the node. Required role: `admin`.
     """
     action = await service.schedule(
         session,
@@ -78,7 +84,7 @@ async def start_drill(admin: Admin, session: WriteSession, uid: Uid, body: Drill
 
 
 @router.post(
-    "/zones/{rack_id}/actions/drill", summary="Start drill of a zone", responses=error_responses(403, 404, 406)
+    "/zones/{rack_id}/actions/drill", summary="Start drill of a zone", responses=error_responses(403, 404, 406, 409)
 )
 async def start_zone_drill(
     admin: Admin, session: WriteSession, rack_id: RackId, body: ZoneDrillRequest
@@ -86,7 +92,8 @@ async def start_zone_drill(
     """Start a failure drill on all nodes of a zone at the same time (extension). Incident reports of the nodes show the
     loss of the zone.
 
-    Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+    Returns 403 if the policy `drills_enabled` is off, and 409 if a drill is running on one of the nodes. Required role:
+    `admin`.
     """
     actions = await service.schedule_for_zone(
         session, rack_id, admin, kind=body.kind, seconds=body.seconds, confirm=body.confirm

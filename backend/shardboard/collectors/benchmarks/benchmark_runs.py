@@ -9,6 +9,7 @@ import json
 import logging
 from typing import Any
 
+from shardboard.actions import drills
 from shardboard.domain.benchmarks import benchmark_plan, benchmark_seconds
 from shardboard.domain.benchmarks.benchmark_plan import LIVE, OPEN_STATUSES, LoadStatus, PlanStep
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
@@ -30,7 +31,7 @@ WAIT_SECONDS = 2.0
 """How long an agent waits for a new line."""
 RETRY_SECONDS = 0.5
 LOST_SECONDS = 300.0
-"""After this time without a response, a node is given up. It is longer than any drill."""
+"""After this time without a response, a node is given up. The time of a drill on the node does not count."""
 LONG_LINE = 65_536
 """Characters of a line that takes more than a millisecond to parse."""
 HUNG_AFTER_SECONDS = 120.0
@@ -93,7 +94,10 @@ class BenchmarkCollector:
             try:
                 reply = await self._agents.read_load(node, load.uid, number, WAIT_SECONDS)
             except AgentError as error:
-                if isinstance(error, AgentRefused) or ACTIVE.now() - last_reply > LOST_SECONDS:
+                now = ACTIVE.now()
+                if await self._is_silenced(load.node_uid):
+                    last_reply = now
+                if isinstance(error, AgentRefused) or now - last_reply > LOST_SECONDS:
                     await self._give_up(load, f"The results cannot be collected: {error.reason}.")
                     return
                 await asyncio.sleep(RETRY_SECONDS)
@@ -108,6 +112,11 @@ class BenchmarkCollector:
                 await self._give_up(load, f"The load generator wrote no output for {HUNG_AFTER_SECONDS:.0f} s.")
                 return
         await self._finish(load, node)
+
+    async def _is_silenced(self, node_uid: int) -> bool:
+        """Return whether a drill silences the agent of the node. The load generator continues during a drill."""
+        async with self._store.read() as session:
+            return node_uid in await drills.silenced_nodes(session)
 
     async def _save(self, load: BenchmarkLoad, reply: LoadLines, before: int) -> BenchmarkLoad:
         """Store lines, and update the load with their contents."""

@@ -17,17 +17,17 @@ def figures(summaries: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> li
         spreads = [summary.get("spread", {}).get(name) for summary in summaries]
         if any(spread is not None for spread in spreads):
             differences = [
-                _difference(spreads[0], counts[0], other, count)
+                difference(spreads[0], counts[0], other, count)
                 for other, count in zip(spreads[1:], counts[1:], strict=True)
             ]
             table.append({"name": name, "values": spreads, "differences": differences})
     return table
 
 
-def _difference(
+def difference(
     base: Mapping[str, float] | None, base_count: int, other: Mapping[str, float] | None, count: int
 ) -> dict[str, Any] | None:
-    """Return the difference relative to the first run. `stands_out` is None if one of the runs has one repetition only, and thus
+    """Return the difference relative to the first value. `stands_out` is None if one of the runs has one repetition only, and thus
     no spread."""
     if base is None or other is None or not base["mean"]:
         return None

@@ -12,20 +12,20 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import drills
-from shardboard.domain.benchmarks import benchmark_plan, benchmark_results, workload
+from shardboard.domain.benchmarks import benchmark_plan, benchmark_results, find_max, find_max_steps
 from shardboard.domain.benchmarks.benchmark_plan import ENDED, LIVE, LoadStatus, PlanStep, RunStatus
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
 from shardboard.domain.cluster.actions import StepStatus
 from shardboard.domain.text import as_sentence
 from shardboard.driver.interfaces import Agents, LoadState
-from shardboard.reconcilers.benchmarks.benchmark_target import foreign_keys, start_request
-from shardboard.reconcilers.load_database import database, node_ref
+from shardboard.reconcilers.benchmarks import benchmark_measurements, benchmark_target
+from shardboard.reconcilers.load_database import node_ref
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.alerting.events import record
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
+from shardboard.state.cluster import actions, nodes
 from shardboard.state.cluster import cluster as clusters
-from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs
@@ -45,6 +45,16 @@ class RunContext:
     bdb: Bdb | None
     nodes: Sequence[Node]
     earlier: Benchmark | None
+    drills: Sequence[Action]
+    """Drills that have not ended, on all nodes."""
+    silenced_nodes: frozenset[int]
+    """Nodes whose agents do not respond because of a drill."""
+
+    @property
+    def own_drill(self) -> Action | None:
+        """The drill of this run, until it has ended."""
+        uid = self.row.facts.get("drill_action_uid")
+        return next((drill for drill in self.drills if drill.uid == uid), None)
 
     @property
     def living(self) -> list[BenchmarkLoad]:
@@ -54,6 +64,15 @@ class RunContext:
     def reason(self) -> str:
         """Why the run cannot continue."""
         return next((load.detail for load in self.loads if load.status == LoadStatus.FAILED), "")
+
+    def drill_to_wait_for(self, loads: Sequence[BenchmarkLoad]) -> str:
+        """Return which drill must end before these loads can start or stop; empty if none. Only the first repetition is measured
+        with the drill of the run.
+        """
+        node_uids = {load.node_uid for load in loads} & self.silenced_nodes
+        if self.own_drill is not None and any(load.repetition for load in loads):
+            node_uids |= {self.own_drill.object_uid}
+        return f"waiting until the drill on node {min(node_uids)} has ended" if node_uids else ""
 
     def node(self, uid: int) -> Node | None:
         return next((node for node in self.nodes if node.uid == uid), None)
@@ -71,27 +90,33 @@ class RunBenchmark:
         if context is None:
             return Outcome(failed="The benchmark no longer exists.")
         if action.cancelled_by or context.reason:
-            return await self._end(context, cancelled=bool(action.cancelled_by))
+            return await self._end(context, action)
         if context.earlier is not None:
             step_name = f"Wait for benchmark {context.earlier.name}"
             return Outcome(steps=[{"name": step_name, "status": StepStatus.RUNNING}], retry_in=QUEUE_SECONDS)
         remaining = [load for load in context.loads if load.status not in ENDED]
         if not remaining:
+            if await self._evaluate_search_step(context):
+                return Outcome(retry_in=0.0)
             await self._conclude(context)
             return Outcome(finished=True)
         now = PlanStep(remaining[0].phase, remaining[0].repetition)
-        if context.row.status == RunStatus.QUEUED and (refusal := await self._refusal(context)):
-            return Outcome(failed=refusal)
+        if context.row.status == RunStatus.QUEUED and context.bdb is not None:
+            refusal = await benchmark_target.refusal(self._store, self._agents, context.row, context.bdb)
+            if refusal:
+                return Outcome(failed=refusal)
         await self._drill(context, now, action)
         waiting_loads = [
             load
             for load in remaining
             if PlanStep(load.phase, load.repetition) == now and load.status == LoadStatus.WAITING
         ]
+        if waiting_loads and (drilled := context.drill_to_wait_for(waiting_loads)):
+            return Outcome(steps=_steps(context, now, drilled), retry_in=QUEUE_SECONDS)
         if waiting_loads:
             await self._begin(context, waiting_loads)
-        progress = benchmark_plan.plan_position(context.loads, context.row.spec["phases"]).progress
-        return Outcome(progress=progress, steps=_steps(context, now), retry_in=POLL_SECONDS)
+        position = find_max_steps.plan_position(context.loads, context.row.spec["phases"], context.row.search)
+        return Outcome(progress=position.progress, steps=_steps(context, now), retry_in=POLL_SECONDS)
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
         await _close(session, action, RunStatus.COMPLETED, "")
@@ -110,6 +135,8 @@ class RunBenchmark:
                 bdb=await bdbs.by_uid(session, row.bdb_uid),
                 nodes=await nodes.list_all(session),
                 earlier=await benchmark_runs.open_before(session, row),
+                drills=await drills.running_drills(session),
+                silenced_nodes=await drills.silenced_nodes(session),
             )
 
     async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
@@ -137,16 +164,10 @@ class RunBenchmark:
                 else:
                     load_row.status = LoadStatus.RUNNING
 
-    async def _refusal(self, context: RunContext) -> str:
-        """Return why the run must not start; empty if it may."""
-        spec = context.row.spec
-        if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
-            return ""
-        target = await database(self._store, context.row.bdb_uid)
-        return await foreign_keys(self._agents, target.primaries, context.row) if target is not None else ""
-
     async def _drill(self, context: RunContext, now: PlanStep, action: Action) -> None:
-        """Schedule the planned drill when it is due: once, in the first repetition of the last phase."""
+        """Schedule the planned drill when it is due: once, in the first repetition of the last phase. It starts after another drill
+        on the node has ended.
+        """
         drill = context.row.spec["drill"]
         last = PlanStep(len(context.row.spec["phases"]) - 1, 0)
         if drill is None or now != last or "drill_action_uid" in context.row.facts:
@@ -155,6 +176,8 @@ class RunBenchmark:
             load.first_line["at"] for load in context.loads if load.phase == last.phase and load.first_line is not None
         ]
         if not started_at or time.time() < min(started_at) + drill["at_seconds"]:
+            return
+        if any(other.object_uid == drill["node_uid"] for other in context.drills):
             return
         async with self._store.begin() as session:
             row = await benchmark_runs.by_uid(session, context.row.uid)
@@ -179,12 +202,16 @@ class RunBenchmark:
             missing = f"node {load.node_uid}" if node is None else f"database {context.row.bdb_uid}"
             return LoadState(id=load.uid, state="absent", error=f"{missing} no longer exists")
         return await self._agents.start_load(
-            node_ref(node), start_request(load, context.row, context.bdb, context.nodes)
+            node_ref(node), benchmark_target.start_request(load, context.row, context.bdb, context.nodes)
         )
 
-    async def _end(self, context: RunContext, *, cancelled: bool) -> Outcome:
-        """End the run early. Running loads are asked to stop, and their measurements are still collected."""
+    async def _end(self, context: RunContext, action: Action) -> Outcome:
+        """End the run early, with its drill. Running loads are requested to stop, and their measurements are still collected."""
+        async with self._store.begin() as session:
+            await _end_drill(session, context.row.uid, action)
         running = [load for load in context.living if load.status == LoadStatus.RUNNING]
+        if drilled := context.drill_to_wait_for(running):
+            return Outcome(steps=_waiting_step(drilled), retry_in=POLL_SECONDS)
         for load in running:
             if (node := context.node(load.node_uid)) is not None:
                 await self._agents.stop_load(node_ref(node), load.uid)
@@ -198,7 +225,29 @@ class RunBenchmark:
         if context.living:
             return Outcome(retry_in=POLL_SECONDS)
         await self._conclude(context)
-        return Outcome(cancelled=True) if cancelled else Outcome(failed=context.reason)
+        return Outcome(cancelled=True) if action.cancelled_by else Outcome(failed=context.reason)
+
+    async def _evaluate_search_step(self, context: RunContext) -> bool:
+        """Store the result of the step that has ended, and plan the next step in the same transaction. Return whether a result was
+        missing.
+        """
+        search, phases = context.row.search, context.row.spec["phases"]
+        target = find_max_steps.target_of(phases)
+        if target is None or len(find_max_steps.ended(search)) == len(search):
+            return False
+        now = PlanStep(len(phases) - 1, len(search) - 1)
+        loads = [load for load in context.loads if PlanStep(load.phase, load.repetition) == now]
+        planned = find_max.PlannedStep(**search[-1])
+        workload_spec = phases[-1]["workload"]
+        step = await benchmark_measurements.search_step(self._store, planned, target, loads, workload_spec)
+        entries = find_max_steps.extended(search, step, target.confirmations)
+        async with self._store.begin() as session:
+            row = await benchmark_runs.by_uid(session, context.row.uid)
+            if row is not None and row.search == search:
+                row.search = entries
+                if len(entries) > len(search):
+                    benchmark_runs.add_loads(session, row, PlanStep(now.phase, len(search)))
+        return True
 
     async def _conclude(self, context: RunContext) -> None:
         """Compute the summary and store it, once, because the histograms that it is computed from are deleted with it."""
@@ -210,11 +259,13 @@ class RunBenchmark:
                 steps.setdefault(PlanStep(load.phase, load.repetition), []).append(load)
         step_results = [await self._result(context, step, loads) for step, loads in sorted(steps.items())]
         results = [result for result, _ in step_results]
-        last = len(context.row.spec["phases"]) - 1
-        measured = [each for each in results if each["phase"] == last]
-        tallies = (tally for result, tally in step_results if result["phase"] == last)
+        found = find_max_steps.result(context.row.spec["phases"], context.row.search)
+        is_measured = find_max_steps.measured_steps(context.row.spec["phases"], context.row.search)
+        measured = [each for each in results if is_measured(each["phase"], each["repetition"])]
+        tallies = (tally for result, tally in step_results if is_measured(result["phase"], result["repetition"]))
         summary = {
             "results": results,
+            **({"find_max": found} if found else {}),
             "percentiles": await asyncio.to_thread(benchmark_results.percentiles, tallies),
             "spread": benchmark_results.spread(measured),
             "verdict": benchmark_results.verdict(measured, context.row.spec["sla"]),
@@ -230,12 +281,7 @@ class RunBenchmark:
     async def _result(
         self, context: RunContext, step: PlanStep, loads: Sequence[BenchmarkLoad]
     ) -> tuple[dict[str, Any], Tally]:
-        async with self._store.read() as session:
-            seconds = await benchmark_runs.seconds(session, [load.uid for load in loads])
-        begin_lines = [load.first_line or {} for load in loads]
-        end_lines = [load.last_line for load in loads if load.last_line is not None]
-        measured = benchmark_results.measured
-        result, total = await asyncio.to_thread(measured, (each.record for each in seconds), begin_lines, end_lines)
+        result, total = await benchmark_measurements.step_result(self._store, loads)
         name = context.row.spec["phases"][step.phase]["name"]
         return {"phase": step.phase, "phase_name": name, "repetition": step.repetition, **result}, total
 
@@ -251,6 +297,7 @@ async def _close(session: AsyncSession, action: Action, status: RunStatus, reaso
     row = await benchmark_runs.by_uid(session, action.object_uid)
     if row is None:
         return
+    await _end_drill(session, row.uid, action)
     row.status, row.detail, row.finished_at = status, reason, datetime.now(UTC)
     record(
         session,
@@ -265,15 +312,34 @@ async def _close(session: AsyncSession, action: Action, status: RunStatus, reaso
     )
 
 
+async def _end_drill(session: AsyncSession, uid: int, action: Action) -> None:
+    """End the drill of a run, which must not outlast it."""
+    row = await benchmark_runs.by_uid(session, uid)
+    drill = await actions.by_uid(session, row.facts.get("drill_action_uid", "")) if row is not None else None
+    if drill is not None and drill.cancellable:
+        drill.cancelled_by = action.cancelled_by or action.originator
+
+
 _ENDS = {RunStatus.COMPLETED: "has ended", RunStatus.FAILED: "failed", RunStatus.STOPPED: "was stopped"}
 
 
-def _steps(context: RunContext, now: PlanStep) -> list[dict[str, Any]]:
-    render_steps = []
-    for step in benchmark_plan.steps(len(context.row.spec["phases"]), context.row.spec["repetitions"]):
-        name = context.row.spec["phases"][step.phase]["name"]
-        if context.row.spec["repetitions"] > 1 and step.phase == len(context.row.spec["phases"]) - 1:
-            name = f"{name}, repetition {step.repetition + 1}"
+def _waiting_step(detail: str) -> list[dict[str, Any]]:
+    return [{"name": "Stop the load generators", "status": StepStatus.RUNNING, "detail": detail}]
+
+
+def _steps(context: RunContext, now: PlanStep, detail: str = "") -> list[dict[str, Any]]:
+    """Return the steps of the run; `detail` is the condition that the current one waits for."""
+    phases, search = context.row.spec["phases"], context.row.search
+    rendered_steps = []
+    for step in benchmark_plan.steps(len(phases), len(search) or context.row.spec["repetitions"]):
+        name = phases[step.phase]["name"]
+        if step.phase == len(phases) - 1:
+            name += find_max_steps.label(search, step.repetition) or _repetition(context, step)
         status = StepStatus.COMPLETED if step < now else StepStatus.RUNNING if step == now else StepStatus.PENDING
-        render_steps.append({"name": name, "status": status})
-    return render_steps
+        waits_for = {"detail": detail} if detail and step == now else {}
+        rendered_steps.append({"name": name, "status": status, **waits_for})
+    return rendered_steps
+
+
+def _repetition(context: RunContext, step: PlanStep) -> str:
+    return f", repetition {step.repetition + 1}" if context.row.spec["repetitions"] > 1 else ""

@@ -1,21 +1,31 @@
-"""How a load generator connects to a database."""
+"""How a load generator connects to a database, and which keys the database contains."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from shardboard.domain.benchmarks import benchmark_plan, benchmark_tools, workload
+from shardboard.domain.benchmarks import (
+    benchmark_cost,
+    benchmark_plan,
+    benchmark_tools,
+    find_max_steps,
+    foreign_keys,
+    workload,
+)
 from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.driver.interfaces import Agents, ShardCommand, StartLoad
 from shardboard.driver.valkey_cluster import ShardRef
 from shardboard.kit.addresses import host_port
+from shardboard.reconcilers.load_database import database
+from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
+from shardboard.store.db import Store
 
 
 def start_request(load: BenchmarkLoad, row: Benchmark, bdb: Bdb, nodes: Sequence[Node]) -> StartLoad:
     """Return the request that starts a load on its node."""
-    workload_spec = row.spec["phases"][load.phase]["workload"]
+    workload_spec = find_max_steps.workload_of(row.spec["phases"][load.phase], row.search, load.repetition)
     node_uids: list[int] = row.spec["load_nodes"]
     share = benchmark_plan.workload_share(workload_spec, node_uids.index(load.node_uid), len(node_uids))
     tool = row.spec.get("tool", benchmark_tools.OWN)
@@ -38,39 +48,35 @@ def _addresses(bdb: Bdb, nodes: Sequence[Node]) -> list[str]:
     ]
 
 
-SAMPLES = 20
-"""Number of keys sampled per shard."""
-MAX_SHARDS = 16
-
-
-async def foreign_keys(agents: Agents, primaries: Sequence[ShardRef], row: Benchmark) -> str:
-    """Return an error message if a sample shows keys that no benchmark wrote; empty otherwise."""
-    prefixes = {workload.prefix(phase["workload"]) for phase in row.spec["phases"]} | {workload.prefix({})}
-    key_samples = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[:MAX_SHARDS]))
-    keys = [key for keys_of_shard in key_samples for key in keys_of_shard]
-    foreign = [key for key in keys if not _own(key, prefixes)]
-    if not foreign:
+async def refusal(store: Store, agents: Agents, row: Benchmark, bdb: Bdb) -> str:
+    """Return why a run must not start; empty if it may. The keys can have changed since the request, or were unknown then."""
+    spec = row.spec
+    if spec.get("overwrite") or not any(workload.writes(phase["workload"]) for phase in spec["phases"]):
         return ""
-    share = 100 * len(foreign) / len(keys)
-    return (
-        f"The database contains keys that no benchmark wrote ({share:.0f}% of {len(keys)} sampled keys). "
-        "The run would add keys and could evict the existing ones. To run it anyway, set `overwrite`."
+    target = await database(store, bdb.uid)
+    keys = await _sample_keys(agents, target.primaries) if target is not None else []
+    async with store.read() as session:
+        specs = await benchmark_runs.list_started_specs(session, bdb.uid)
+    warnings = foreign_keys.preflight_warnings(
+        foreign_keys.examine(keys, foreign_keys.known_prefixes(specs)),
+        benchmark_cost.cost(spec["phases"], spec["repetitions"]),
+        evicts=bdb.config["eviction_policy"] != "noeviction",
     )
+    if not warnings:
+        return ""
+    async with store.begin() as session:
+        if (stored := await benchmark_runs.by_uid(session, row.uid)) is not None:
+            stored.facts = {**stored.facts, "error_code": foreign_keys.CODE}
+    return f"{warnings[0].description} To run the benchmark anyway, send {warnings[0].agree}."
 
 
-def _own(key: str, prefixes: Collection[str]) -> bool:
-    """Return whether a benchmark wrote the key: a prefix and a number, or only a number for an empty prefix."""
-    return any(key.startswith(prefix) and (bool(prefix) or key.isdecimal()) for prefix in prefixes)
+async def _sample_keys(agents: Agents, primaries: Sequence[ShardRef]) -> list[str]:
+    """Return random keys of the database. Raises AgentError if a primary's agent does not respond."""
+    samples = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[: foreign_keys.MAX_SHARDS]))
+    return [key for keys in samples for key in keys]
 
 
 async def _keys(agents: Agents, shard: ShardRef) -> list[str]:
-    commands = [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=["RANDOMKEY"]) for _ in range(SAMPLES)]
-    replies = await agents.command(shard.node, commands)
-    return [key for reply in replies if reply.ok and (key := _text(reply.reply))]
-
-
-def _text(reply: str) -> str:
-    """Return the key in a bulk reply as formatted by the agent; empty if there is none."""
-    if reply in ("None", ""):
-        return ""
-    return reply[2:-1] if reply.startswith(("b'", 'b"')) else reply
+    command = ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(foreign_keys.COMMAND))
+    replies = await agents.command(shard.node, [command] * foreign_keys.SAMPLES_PER_SHARD)
+    return [key for reply in replies if reply.ok and (key := foreign_keys.sampled_key(reply.reply))]

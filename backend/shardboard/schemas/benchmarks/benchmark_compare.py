@@ -5,17 +5,28 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shardboard.domain.benchmarks import benchmark_compare, benchmark_labels
+from shardboard.domain.benchmarks import benchmark_compare, benchmark_labels, benchmark_ratios, find_max_steps
 from shardboard.schemas.benchmarks.benchmark_runs import Distribution, Percentile
+from shardboard.schemas.benchmarks.find_max import FindMaxResult
+from shardboard.schemas.databases.bdb_requests import Tag
+
+NOT_COMPARED = ("drill_action_uid", "error_code")
+"""Facts about a run that are not settings."""
 
 
 class ComparedRun(BaseModel):
     uid: int
     name: str
+    bdb_name: str
+    scenario: str
+    tags: list[Tag]
     status: str
-    repetitions: int = Field(description="Number of measured repetitions of the last phase.")
+    repetitions: int = Field(description="Number of measured repetitions of the last phase, or of confirmation runs.")
     percentiles: list[Percentile] = Field(
         description="Latency by percentile over all repetitions of the last phase; empty if it is unknown."
+    )
+    find_max: FindMaxResult | None = Field(
+        description="Result of the search for the highest rate; null without a search."
     )
 
 
@@ -35,6 +46,27 @@ class ComparedMeasurement(BaseModel):
     differences: list[Difference | None] = Field(description="One entry for each run after the first.")
 
 
+class RatioRow(BaseModel):
+    label: str
+    values: list[Distribution | None] = Field(
+        description="One entry for each column, over all repetitions of its runs; null if it has none in this row."
+    )
+    differences: list[Difference | None] = Field(description="One entry for each column after the first.")
+
+
+class RatioTable(BaseModel):
+    name: str = Field(json_schema_extra={"enum": list(benchmark_ratios.FIGURES)})
+    rows: list[RatioRow]
+
+
+class Ratios(BaseModel):
+    """Factors between columns of runs, by group."""
+
+    group: benchmark_ratios.Grouping
+    columns: list[str] = Field(description="Databases or values of the tag. The first is the baseline.")
+    tables: list[RatioTable]
+
+
 class DifferingSetting(BaseModel):
     """A setting that differs between the runs."""
 
@@ -47,10 +79,11 @@ class Comparison(BaseModel):
     runs: list[ComparedRun]
     figures: list[ComparedMeasurement]
     settings: list[DifferingSetting]
+    ratios: Ratios | None = Field(description="Null unless `group` is set.")
 
 
-def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Render the comparison. `runs` are benchmarks in the format of the API."""
+def render(runs: Sequence[Mapping[str, Any]], ratios: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Render the comparison. `runs` are benchmarks in the format of the API; the first is the baseline."""
     counts = [_measured(run) for run in runs]
     run_settings = [
         {
@@ -58,7 +91,7 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             "load_nodes": run["load_nodes"],
             "tool": run["tool"],
             "drill": run["drill"],
-            "facts": {name: value for name, value in run["facts"].items() if name != "drill_action_uid"},
+            "facts": {name: value for name, value in run["facts"].items() if name not in NOT_COMPARED},
         }
         for run in runs
     ]
@@ -67,9 +100,13 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {
                 "uid": run["uid"],
                 "name": run["name"],
+                "bdb_name": run["bdb_name"],
+                "scenario": run["scenario"],
+                "tags": run["tags"],
                 "status": run["status"],
                 "repetitions": count,
                 "percentiles": (run["summary"] or {}).get("percentiles", []),
+                "find_max": run["find_max"],
             }
             for run, count in zip(runs, counts, strict=True)
         ],
@@ -78,9 +115,11 @@ def render(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             {**each, "label": benchmark_labels.setting_label(each["name"], run_settings)}
             for each in benchmark_compare.settings(run_settings)
         ],
+        "ratios": ratios,
     }
 
 
 def _measured(run: Mapping[str, Any]) -> int:
-    last = len(run["phases"]) - 1
-    return sum(each["phase"] == last and each["ops"] > 0 for each in (run["summary"] or {}).get("results", []))
+    is_measured = find_max_steps.measured_steps(run["phases"], run["search"])
+    results = (run["summary"] or {}).get("results", [])
+    return sum(is_measured(each["phase"], each["repetition"]) and each["ops"] > 0 for each in results)

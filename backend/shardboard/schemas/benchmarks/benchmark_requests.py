@@ -4,7 +4,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from shardboard.contract import MAX_DRILL_SECONDS
+from shardboard.domain.benchmarks import memory_fill
 from shardboard.domain.benchmarks.benchmark_tools import OWN, Tool
+from shardboard.domain.benchmarks.find_max import LimitName
 from shardboard.domain.benchmarks.workload import OPTIONS, Option
 from shardboard.schemas import json_limits
 from shardboard.schemas.databases.bdb_requests import Tag
@@ -76,12 +79,25 @@ class Sla(Strict):
     )
 
 
+class FindMax(Strict):
+    """Search for the highest rate within a latency limit. Each step lasts `test_time` seconds of the workload."""
+
+    limit: LimitName = Field(description="The limited latency.")
+    ms: float = Field(gt=0, le=1e6, strict=False, description="The limit in milliseconds.")
+    confirmations: int = Field(
+        default=3, ge=1, le=10, description="Number of runs at the found rate. Most of them must meet the limit."
+    )
+
+
 class Phase(Strict):
     """A phase of a run. Its options replace those of the workload of the run."""
 
     name: str = Field(min_length=1, max_length=60)
     workload: Workload | None = None
     command_line: str | None = Field(default=None, max_length=20_000)
+    find_max: FindMax | None = Field(
+        default=None, description="Search for the highest rate instead of one measurement. Only in the last phase."
+    )
 
 
 class PlannedDrill(Strict):
@@ -91,7 +107,40 @@ class PlannedDrill(Strict):
     kind: Literal["reboot", "freeze", "cut_off", "slow_network", "kill_shard", "freeze_shard"]
     node_uid: int = Field(ge=1, le=2**31 - 1)
     shard_uid: int | None = Field(default=None, ge=1, le=2**31 - 1)
-    seconds: float = Field(default=20, ge=1, le=120, strict=False)
+    seconds: float = Field(default=20, ge=1, le=MAX_DRILL_SECONDS, strict=False)
+
+
+class Fill(Strict):
+    """Number of keys that fill the memory, computed as in the published guide to memory drives: (memory - reserve) x share /
+    overhead / size of a value, divided among the servers."""
+
+    share_of_memory: float = Field(default=memory_fill.SHARE, gt=0, le=1, strict=False)
+    reserve_bytes: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**60,
+        description="Memory that is left free, on each node for the basis `nodes`. Default: 8 GiB of each node, and nothing of the "
+        "memory limit of a database.",
+    )
+    overhead: float | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        strict=False,
+        description="Memory of a key with its value, divided by the size of its value. Default: 1.1 as in the guide, or for values "
+        "smaller than 1,000 bytes an estimate.",
+    )
+    basis: memory_fill.Basis | None = Field(
+        default=None,
+        description="The memory limit of the database, or the memory of the nodes that hold its shards. Default: the limit, if the "
+        "database has one.",
+    )
+    servers: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Number of servers that share the memory, without replicas. Default: the primaries of the database.",
+    )
 
 
 class BenchmarkCreate(Strict):
@@ -107,6 +156,10 @@ class BenchmarkCreate(Strict):
     )
     phases: list[Phase] = Field(
         default=[], max_length=MAX_PHASES, description="Phases, executed one after another. The last one is measured."
+    )
+    fill: Fill | None = Field(
+        default=None,
+        description="Compute the number of keys from the memory, instead of `key_minimum` and `key_maximum`.",
     )
     repetitions: int | None = Field(
         default=None, ge=1, le=MAX_REPETITIONS, description="Number of repetitions of the last phase. Default: 1."
@@ -127,6 +180,7 @@ class BenchmarkCreate(Strict):
     )
     sla: Sla | None = None
     drill: PlannedDrill | None = None
+    find_max: FindMax | None = Field(default=None, description="`find_max` of the last phase.")
     overwrite: bool = Field(
         default=False,
         description="Confirm that the run may overwrite keys that no benchmark wrote, or exceed the memory.",

@@ -10,11 +10,20 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shardboard.domain.benchmarks import benchmark_cost, benchmark_plan, benchmark_seconds, benchmark_tools
+from shardboard.domain.benchmarks import (
+    benchmark_cost,
+    benchmark_seconds,
+    benchmark_tools,
+    find_max_steps,
+    memory_fill,
+)
 from shardboard.domain.benchmarks.benchmark_cost import Cost
 from shardboard.domain.benchmarks.benchmark_plan import LoadStatus, PlanStep, RunStatus
 from shardboard.domain.benchmarks.benchmark_seconds import Tally
-from shardboard.schemas.benchmarks.benchmark_requests import PlannedDrill, Sla, Workload
+from shardboard.domain.benchmarks.foreign_keys import KeySample
+from shardboard.domain.benchmarks.memory_fill import MemoryFill
+from shardboard.schemas.benchmarks.benchmark_requests import FindMax, PlannedDrill, Sla, Workload
+from shardboard.schemas.benchmarks.find_max import FindMaxResult, SearchStep
 from shardboard.schemas.databases.bdb_requests import Tag
 from shardboard.schemas.optional_fields import OptionalStr, without_none
 from shardboard.schemas.row_protocols import NodeRow
@@ -79,6 +88,11 @@ class Result(Measurements):
     repetition: int
     began_at: float | None = Field(description="Epoch seconds.")
     ended_at: float | None
+    mismatched_keys: list[str] = Field(
+        default=[],
+        description="The first keys with a value that differs from the one written by `data_verify`, at most 5 of each load node. "
+        "Their number is the error `mismatch`.",
+    )
     outages: list[MeasuredOutage]
     longest_outage_seconds: float
     generator: Generator
@@ -114,6 +128,10 @@ class Verdict(BaseModel):
 
 class Summary(BaseModel):
     results: list[Result]
+    find_max: FindMaxResult | None = Field(
+        default=None,
+        description="Result of a search. `percentiles`, `spread`, and `verdict` are those of its confirmation runs then.",
+    )
     percentiles: list[Percentile] = Field(
         default=[],
         description="Latency by percentile over all repetitions of the measured phase, from merged histograms.",
@@ -125,6 +143,7 @@ class Summary(BaseModel):
 class PhaseOut(BaseModel):
     name: str
     workload: Workload
+    find_max: FindMax | None = None
 
 
 class Load(BaseModel):
@@ -153,6 +172,9 @@ class Benchmark(BaseModel):
     bdb_name: str
     status: str = Field(json_schema_extra={"enum": list(RunStatus)})
     detail: str = Field(description="Message, for example why the run failed; otherwise empty.")
+    error_code: OptionalStr = Field(
+        description="`benchmark_foreign_keys` if the run failed because the database contains keys of applications."
+    )
     progress: float = Field(description="0-100")
     phase: int | None = Field(description="Index of the running phase; null if none is running.")
     repetition: int | None
@@ -166,8 +188,17 @@ class Benchmark(BaseModel):
     sla: Sla | None
     drill: PlannedDrill | None
     scenario: str
+    overwrite: bool = Field(
+        description="Whether the request confirmed that the run may overwrite keys or exceed the memory."
+    )
     facts: dict[str, Any] = Field(description="Database, engine, and machines at the time of the run.")
     loads: list[Load]
+    search: list[SearchStep] = Field(
+        description="Steps of the search of `find_max`, by repetition of the last phase, also while it is running."
+    )
+    find_max: FindMaxResult | None = Field(
+        description="Result of the search so far; `summary.find_max` after the run has ended. Null if the run does not search."
+    )
     summary: Summary | None = Field(description="Results; null until the run has ended.")
     originator: str
     action_uid: str
@@ -209,16 +240,45 @@ class PreflightWarningOut(BaseModel):
     agree: str = Field(json_schema_extra={"enum": ["overwrite", "password_in_arguments"]})
 
 
+class MemoryFillOut(BaseModel):
+    """Number of keys that fill the memory, and what it is computed from."""
+
+    keys: int = Field(description="Keys of the database; 0 if no memory is left.")
+    keys_per_server: int
+    formula: str = Field(description="The computation as text.")
+    basis: memory_fill.Basis
+    memory: int = Field(description="Memory of the basis in bytes, including replicas.")
+    reserve_bytes: int = Field(description="Memory that is left free, on all nodes together.")
+    share_of_memory: float
+    overhead: float
+    value_bytes: float = Field(description="Size of a value: the largest average of the phases that write.")
+    servers: int
+
+
+class KeySampleOut(BaseModel):
+    """Sample of the keys in the database."""
+
+    sampled: int = Field(description="Number of sampled keys: up to 20 of each of 16 shards.")
+    foreign: int = Field(description="Number of sampled keys that no benchmark wrote.")
+
+
 class Preflight(BaseModel):
     """Preview of a run. Nothing is stored."""
 
     phases: list[PhaseOut]
     repetitions: int
     load_nodes: list[int]
-    seconds: int | None = Field(description="Duration in seconds; null if a number of requests limits the run.")
+    seconds: int | None = Field(
+        description="Duration in seconds, estimated for a search; null if a number of requests limits the run."
+    )
     keys: int = Field(description="Maximum number of keys that the run can write.")
     memory: int = Field(description="Estimated memory of these keys in bytes, including replicas.")
     keys_present: int | None = Field(description="Current number of keys in the database.")
+    fill: MemoryFillOut = Field(
+        description="Number of keys that fill the memory, with the `fill` of the request or its defaults. The run uses it only if "
+        "the request contains `fill`."
+    )
+    key_sample: KeySampleOut | None = Field(description="Null if no node could be reached to sample keys.")
     concerns: list[PreflightWarningOut]
 
 
@@ -239,6 +299,7 @@ class BenchmarkRow(Protocol):
     detail: str
     spec: dict[str, Any]
     facts: dict[str, Any]
+    search: list[dict[str, Any]]
     summary: dict[str, Any]
     originator: str
     action_uid: str
@@ -261,6 +322,10 @@ class ValidatedRunRow(Protocol):
     @property
     def keys_present(self) -> float | None: ...
     @property
+    def fill(self) -> MemoryFill: ...
+    @property
+    def key_sample(self) -> KeySample | None: ...
+    @property
     def warnings(self) -> Sequence[benchmark_cost.PreflightWarning]: ...
 
 
@@ -276,7 +341,7 @@ class LoadRow(Protocol):
 
 def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
     spec = row.spec
-    position = benchmark_plan.plan_position(loads, spec["phases"])
+    position = find_max_steps.plan_position(loads, spec["phases"], row.search)
     is_open = row.finished_at is None
     return {
         "uid": row.uid,
@@ -298,13 +363,17 @@ def render(row: BenchmarkRow, loads: Sequence[LoadRow]) -> dict[str, Any]:
         "sla": spec["sla"],
         "drill": spec["drill"],
         "scenario": spec["scenario"],
+        "overwrite": bool(spec.get("overwrite")),
         "facts": row.facts,
         "loads": [_load(load) for load in loads],
+        "search": find_max_steps.rendered(row.search),
+        "find_max": find_max_steps.result(spec["phases"], row.search),
         "summary": row.summary or None,
         "originator": row.originator,
         "action_uid": row.action_uid,
         "created_time": iso(row.created_at),
         **without_none(
+            error_code=row.facts.get("error_code"),
             started_time=iso(row.started_at) if row.started_at else None,
             finished_time=iso(row.finished_at) if row.finished_at else None,
         ),
@@ -331,6 +400,8 @@ def preflight(run: ValidatedRunRow) -> dict[str, Any]:
         "keys": run.cost.keys,
         "memory": run.memory,
         "keys_present": int(run.keys_present) if run.keys_present is not None else None,
+        "fill": {name: getattr(run.fill, name) for name in MemoryFillOut.model_fields},
+        "key_sample": asdict(run.key_sample) if run.key_sample is not None else None,
         "concerns": [asdict(warning) for warning in run.warnings],
     }
 

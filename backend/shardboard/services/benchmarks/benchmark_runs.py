@@ -1,7 +1,6 @@
 """Scheduling, stopping, editing and deleting benchmark runs."""
 
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,9 +9,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
 from shardboard.actions.parameters import Cancellable
-from shardboard.domain.benchmarks import benchmark_cost, benchmark_plan, benchmark_tools, memtier_command_line, workload
+from shardboard.domain.benchmarks import (
+    benchmark_cost,
+    benchmark_plan,
+    benchmark_tools,
+    find_max,
+    find_max_steps,
+    foreign_keys,
+    memtier_command_line,
+    workload,
+)
 from shardboard.domain.benchmarks.benchmark_cost import Cost, PreflightWarning
-from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, LoadStatus, RunStatus
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, RunStatus
+from shardboard.domain.benchmarks.foreign_keys import KeySample
+from shardboard.domain.benchmarks.memory_fill import MemoryFill
 from shardboard.domain.benchmarks.workload import InvalidOption
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.cluster.node_status import AgentStatus
@@ -20,11 +30,12 @@ from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.queries.benchmarks import benchmark_facts
 from shardboard.services.access.authorization import ADMINS, Principal
+from shardboard.services.benchmarks import find_max_phase, memory_fills
 from shardboard.services.cluster import actions
 from shardboard.services.failures import drills
 from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
-from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
+from shardboard.state.benchmarks.benchmark_runs import Benchmark
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.actions import by_uid as action_by_uid
 from shardboard.state.cluster.nodes import Node
@@ -48,6 +59,8 @@ class ValidatedRun:
     nodes: list[Node]
     cost: Cost
     keys_present: float | None
+    fill: MemoryFill
+    key_sample: KeySample | None
     warnings: list[PreflightWarning]
 
     @property
@@ -55,8 +68,15 @@ class ValidatedRun:
         return self.cost.memory * (2 if self.bdb.replication else 1)
 
 
-async def validate(session: AsyncSession, payload: Mapping[str, Any], live: LatestMetrics) -> ValidatedRun:
-    """Validate the request. Raises an error if it cannot be carried out. `live` returns a database's newest metrics."""
+async def validate(
+    session: AsyncSession,
+    payload: Mapping[str, Any],
+    live: LatestMetrics,
+    sampled_keys: Collection[str] | None = None,
+) -> ValidatedRun:
+    """Validate the request. Raises an error if it cannot be carried out. `live` returns a database's newest metrics. `sampled_keys`
+    are keys of the database; None: unknown.
+    """
     bdb = await bdbs.by_uid(session, payload["bdb_uid"])
     if bdb is None:
         raise NotFound("db_not_found", f"Database {payload['bdb_uid']} does not exist.")
@@ -68,7 +88,12 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any], live: Late
         raise NotAcceptable("db_not_active", f"Database {bdb.uid} has no endpoint.", field="bdb_uid")
     phases, repetitions = phases_and_repetitions(payload)
     machines = await _load_nodes(session, payload["load_nodes"], bdb, payload["tool"])
-    cost, now = benchmark_cost.cost(phases, repetitions), live(bdb.uid)
+    fill = await memory_fills.compute(session, bdb, phases, payload["fill"])
+    if payload["fill"] is not None:
+        phases = memory_fills.apply(phases, fill)
+    cost, now = benchmark_cost.cost(phases, find_max_steps.expected(phases) or repetitions), live(bdb.uid)
+    evicts = bdb.config["eviction_policy"] != "noeviction"
+    key_sample = None if sampled_keys is None else await _examine_keys(session, bdb.uid, sampled_keys)
     warnings = benchmark_tools.preflight_warnings(
         payload["tool"], password=bool(bdb.config["authentication_redis_pass"])
     )
@@ -77,16 +102,27 @@ async def validate(session: AsyncSession, payload: Mapping[str, Any], live: Late
         copies=2 if bdb.replication else 1,
         memory_size=bdb.memory_size,
         used=now.get("used_memory"),
-        evicts=bdb.config["eviction_policy"] != "noeviction",
+        evicts=evicts,
     )
-    return ValidatedRun(bdb, phases, repetitions, machines, cost, now.get("no_of_keys"), warnings)
+    warnings += foreign_keys.preflight_warnings(key_sample, cost, evicts=evicts)
+    keys_present = now.get("no_of_keys")
+    return ValidatedRun(bdb, phases, repetitions, machines, cost, keys_present, fill, key_sample, warnings)
+
+
+async def _examine_keys(session: AsyncSession, bdb_uid: int, sampled_keys: Collection[str]) -> KeySample:
+    specs = await benchmark_runs.list_started_specs(session, bdb_uid)
+    return foreign_keys.examine(sampled_keys, foreign_keys.known_prefixes(specs))
 
 
 async def create(
-    session: AsyncSession, payload: Mapping[str, Any], principal: Principal, live: LatestMetrics
+    session: AsyncSession,
+    payload: Mapping[str, Any],
+    principal: Principal,
+    live: LatestMetrics,
+    sampled_keys: Collection[str] | None = None,
 ) -> Benchmark:
-    """Queue a benchmark run; background loops carry it out."""
-    preflight = await validate(session, payload, live)
+    """Queue a benchmark run; background loops carry it out. Raises Conflict if it must be confirmed first."""
+    preflight = await validate(session, payload, live, sampled_keys)
     blocker = next((warning for warning in preflight.warnings if warning.blocks and not payload[warning.agree]), None)
     if blocker is not None:
         raise Conflict(
@@ -122,7 +158,7 @@ async def create(
     )
     session.add(row)
     await session.flush()
-    steps = benchmark_plan.steps(len(phases), repetitions)
+    row.search = find_max_steps.begin(phases)
     action = queue.enqueue(
         session,
         ActionName.BENCHMARK,
@@ -130,22 +166,12 @@ async def create(
         object_uid=row.uid,
         description=f"Benchmark {row.name}",
         originator=principal.username,
-        deadline=_deadline(phases, steps),
+        deadline=_deadline(phases, find_max.MAX_STEPS if row.search else repetitions),
         params=Cancellable(cancellable=True),
     )
     row.action_uid = action.uid
-    for step in steps:
-        session.add_all(
-            BenchmarkLoad(
-                uid=uuid.uuid4().hex,
-                benchmark_uid=row.uid,
-                phase=step.phase,
-                repetition=step.repetition,
-                node_uid=node.uid,
-                status=LoadStatus.WAITING,
-            )
-            for node in machines
-        )
+    for step in benchmark_plan.steps(len(phases), repetitions):
+        benchmark_runs.add_loads(session, row, step)
     events.record(
         session,
         "benchmark_started",
@@ -169,12 +195,14 @@ def phases_and_repetitions(payload: Mapping[str, Any]) -> tuple[list[dict[str, A
         phases.append({"name": phase["name"], "workload": _merge_options(base, phase_workload)})
     if not phases:
         phases = [{"name": "measure", "workload": base}]
+    repetitions = payload["repetitions"] or repetitions or 1
+    find_max_phase.add_to(phases, payload, repetitions)
     for index, phase in enumerate(phases):
         if error := workload.check(phase["workload"]) or benchmark_tools.validation_error(
             payload["tool"], phase["workload"]
         ):
             raise _invalid_workload(error, f"phases.{index}." if payload["phases"] else "")
-    return phases, payload["repetitions"] or repetitions or 1
+    return phases, repetitions
 
 
 def _parse_command_line(text: str, where: str) -> memtier_command_line.ParsedCommandLine:
@@ -288,7 +316,8 @@ def _has_tool(node: Node, tool: str) -> bool:
     return tool != benchmark_tools.MEMTIER or bool(node.facts.get("memtier_version"))
 
 
-def _deadline(phases: Sequence[Mapping[str, Any]], steps: Sequence[benchmark_plan.PlanStep]) -> timedelta:
+def _deadline(phases: Sequence[Mapping[str, Any]], repetitions: int) -> timedelta:
+    steps = benchmark_plan.steps(len(phases), repetitions)
     durations = [workload.seconds(phases[step.phase]["workload"]) for step in steps]
     return sum(
         (timedelta(seconds=each) if each is not None else BASE_DEADLINE for each in durations),

@@ -1,14 +1,19 @@
 """Scheduling failure drills."""
 
+from collections.abc import Collection
+
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import drills
+from shardboard.actions.failure_parameters import DrillParameters
 from shardboard.domain.cluster.node_status import AgentStatus
-from shardboard.errors import BadRequest, Forbidden, NotAcceptable, NotFound
+from shardboard.errors import BadRequest, Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import shards
+
+INSTANT_KINDS = ("kill", "kill_shard")
 
 DESCRIPTIONS = {
     "reboot": "Reboot node {node} for {seconds:.0f} s",
@@ -35,6 +40,7 @@ async def schedule(
     await check_drill(session, node_uid, kind=kind, shard_uid=shard_uid)
     if confirm != f"node {node_uid}":
         raise BadRequest("bad_request", f'To confirm, send "node {node_uid}".', field="confirm")
+    await _require_no_drill(session, {node_uid})
     return drills.queue_drill(
         session,
         node_uid,
@@ -57,6 +63,7 @@ async def schedule_for_zone(
         raise NotFound("node_not_found", f"No node is in zone {rack_id}.")
     if confirm != f"zone {rack_id}":
         raise BadRequest("bad_request", f'To confirm, send "zone {rack_id}".', field="confirm")
+    await _require_no_drill(session, {node.uid for node in members})
     return [
         drills.queue_drill(
             session,
@@ -92,6 +99,17 @@ async def check_drill(session: AsyncSession, node_uid: int, *, kind: str, shard_
         shard = await shards.by_uid(session, shard_uid) if shard_uid is not None else None
         if shard is None or shard.node_uid != node_uid:
             raise NotFound("shard_not_exist", f"Node {node_uid} does not have this shard.")
+
+
+async def _require_no_drill(session: AsyncSession, node_uids: Collection[int]) -> None:
+    """Raise Conflict if a drill on one of the nodes lasts. Killing processes takes no time."""
+    for action in await drills.running_drills(session):
+        if action.object_uid in node_uids and DrillParameters.parse(action).kind not in INSTANT_KINDS:
+            raise Conflict(
+                "drill_running",
+                f"A drill is running on node {action.object_uid}: {action.description.removeprefix('Drill: ')}. End it first, "
+                "or wait until it has ended.",
+            )
 
 
 def describe(kind: str, node_uid: int, seconds: float, shard_uid: int | None) -> str:

@@ -1,6 +1,7 @@
 """Benchmarks: runs, the load generators that they consist of, and the reported seconds."""
 
 import json
+import uuid
 import zlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from sqlalchemy import JSON, Index, LargeBinary, String, Text, delete, insert, s
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, LoadStatus, PlanStep
 from shardboard.store.db import Base, UtcDateTime
 
 
@@ -34,6 +35,8 @@ class Benchmark(Base):
     spec: Mapped[dict[str, Any]] = mapped_column(JSON)
     facts: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     summary: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    search: Mapped[list[dict[str, Any]]] = mapped_column(JSON, default=list, server_default="[]")
+    """Steps of a search for the highest rate, by repetition of the last phase. The last one has no results until it has ended."""
     originator: Mapped[str]
     action_uid: Mapped[str]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -142,11 +145,38 @@ async def open_before(session: AsyncSession, benchmark: Benchmark) -> Benchmark 
     return (await session.execute(query)).scalar_one_or_none()
 
 
+async def list_started_specs(session: AsyncSession, bdb_uid: int) -> Sequence[dict[str, Any]]:
+    """Return the specs of all runs on a database that have started."""
+    query = select(Benchmark.spec).where(Benchmark.bdb_uid == bdb_uid, Benchmark.started_at.is_not(None))
+    return (await session.execute(query)).scalars().all()
+
+
+async def list_open(session: AsyncSession, bdb_uid: int) -> Sequence[Benchmark]:
+    """Return the runs on a database that have not ended."""
+    query = select(Benchmark).where(Benchmark.bdb_uid == bdb_uid, Benchmark.status.in_(OPEN_STATUSES))
+    return (await session.execute(query)).scalars().all()
+
+
 async def list_loads(session: AsyncSession, uids: Collection[int]) -> Sequence[BenchmarkLoad]:
     """Return the loads of these runs in the order of execution."""
     ordering = (BenchmarkLoad.benchmark_uid, BenchmarkLoad.phase, BenchmarkLoad.repetition, BenchmarkLoad.node_uid)
     query = select(BenchmarkLoad).where(BenchmarkLoad.benchmark_uid.in_(uids)).order_by(*ordering)
     return (await session.execute(query)).scalars().all()
+
+
+def add_loads(session: AsyncSession, benchmark: Benchmark, step: PlanStep) -> None:
+    """Add the waiting loads of a step, one for each load node."""
+    session.add_all(
+        BenchmarkLoad(
+            uid=uuid.uuid4().hex,
+            benchmark_uid=benchmark.uid,
+            phase=step.phase,
+            repetition=step.repetition,
+            node_uid=node_uid,
+            status=LoadStatus.WAITING,
+        )
+        for node_uid in benchmark.spec["load_nodes"]
+    )
 
 
 async def list_loads_on_nodes(session: AsyncSession) -> Sequence[BenchmarkLoad]:

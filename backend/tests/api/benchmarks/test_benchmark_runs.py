@@ -7,6 +7,8 @@ import pytest
 from sqlalchemy import select
 
 from shardboard.console import Console
+from shardboard.contract import CommandResult
+from shardboard.driver.fake_agents import FakeAgents
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.benchmarks.benchmark_runs import Benchmark, BenchmarkLoad
 from shardboard.state.cluster import actions
@@ -87,6 +89,17 @@ async def test_phases_inherit_the_workload_and_the_last_is_repeated(
     assert "secret" not in str(run)
 
 
+async def test_search_is_planned_step_by_step(client: httpx.AsyncClient, console: Console) -> None:
+    search = {"find_max": {"limit": "average_ms", "ms": 1}, "load_nodes": [1, 2]}
+    preflight = (await client.post("/v1/benchmarks/preflight", json=REQUEST | search)).json()
+    assert preflight["phases"][0]["find_max"] == {"limit": "average_ms", "ms": 1.0, "confirmations": 3}
+    assert preflight["seconds"] == 110, "an estimate"
+    run = await start_run(client, **search)
+    assert (run["time_left"], run["progress"]) == (110.0, 0.0)
+    assert [(step["purpose"], step["rate"], step["met"]) for step in run["search"]] == [("peak", None, None)]
+    assert [(load.repetition, load.node_uid) for load in await loads(console)] == [(0, 1), (0, 2)]
+
+
 @pytest.mark.parametrize(
     ("changes", "status", "code", "field"),
     [
@@ -101,6 +114,7 @@ async def test_phases_inherit_the_workload_and_the_last_is_repeated(
         ({"bdb_uid": 7}, 404, "db_not_found", None),
         ({"load_nodes": [9]}, 406, "node_not_found", "load_nodes"),
         ({"repetitions": 0}, 400, "bad_request", "repetitions"),
+        ({"find_max": {"limit": "p50_ms", "ms": 1}}, 400, "bad_request", "find_max.limit"),
         ({"sla": {"p99_ms": -1}}, 400, "bad_request", "sla.p99_ms"),
     ],
 )
@@ -114,6 +128,39 @@ async def test_invalid_requests_are_refused_without_changes(
     async with console.store.read() as session:
         assert (await session.scalars(select(Benchmark))).all() == []
         assert not [action for action in await actions.list_recent(session) if action.name == "SMBenchmark"]
+
+
+async def test_keys_of_applications_must_be_confirmed(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = iter(["b'memtier-1'", "b'user:1'"] * 1000)
+    monkeypatch.setattr(
+        agents, "_execute", lambda _, command: CommandResult(uid=command.uid, ok=True, reply=next(keys))
+    )
+    writing = REQUEST | {"workload": {"test_time": 10, "key_maximum": 100}}
+    preview = (await client.post("/v1/benchmarks/preflight", json=writing)).json()
+    assert preview["key_sample"] == {"sampled": 40, "foreign": 20}
+    [concern] = preview["concerns"]
+    assert (concern["code"], concern["agree"], concern["blocks"]) == ("benchmark_foreign_keys", "overwrite", True)
+    reply = await client.post("/v1/benchmarks", json=writing)
+    assert (reply.status_code, reply.json()["error_code"], reply.json()["field"]) == (
+        409,
+        "benchmark_foreign_keys",
+        "overwrite",
+    )
+    async with console.store.read() as session:
+        assert (await session.scalars(select(Benchmark))).all() == []
+    assert (await start_run(client, workload={"test_time": 10}, overwrite=True))["overwrite"] is True
+    assert await start_run(client), "runs that only read need no agreement"
+
+
+async def test_a_database_that_cannot_be_sampled_is_checked_when_the_run_starts(
+    client: httpx.AsyncClient, agents: FakeAgents
+) -> None:
+    agents.unreachable = {1, 2, 3}
+    request = REQUEST | {"workload": {"test_time": 10, "key_maximum": 100}}
+    preview = (await client.post("/v1/benchmarks/preflight", json=request)).json()
+    assert (preview["key_sample"], preview["concerns"]) == (None, [])
 
 
 async def install_memtier(console: Console, uid: int) -> None:
@@ -220,6 +267,35 @@ async def test_preflight_estimates_the_costs(client: httpx.AsyncClient, console:
     assert (concern["code"], concern["blocks"]) == ("benchmark_memory", False), (
         "ten seconds may be too short to write all keys"
     )
+
+
+async def test_fill_computes_the_keys(client: httpx.AsyncClient) -> None:
+    workload = {"data_size": 500, "ratio": "1:0", "requests": "allkeys"}
+    body = REQUEST | {"workload": workload}
+    offered = (await client.post("/v1/benchmarks/preflight", json=body)).json()
+    assert (offered["fill"]["basis"], offered["fill"]["keys"]) == ("database", 1_590_000)
+    assert offered["fill"]["formula"] == "1.0 GiB × 90 % / 1.21 / 500 bytes"
+    assert offered["keys"] == 10_000_001, "the run uses it only on request"
+    run = await start_run(client, workload=workload, fill={"share_of_memory": 0.45, "overhead": 1.1})
+    assert {name: run["phases"][0]["workload"][name] for name in ("key_minimum", "key_maximum")} == {
+        "key_minimum": 1,
+        "key_maximum": 878_516,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fill", "workload"),
+    [
+        ({"reserve_bytes": 2**30}, {}),
+        ({"basis": "nodes", "reserve_bytes": 2**60}, {}),
+        ({}, {"key_maximum": 5}),
+    ],
+)
+async def test_fill_without_memory_or_with_keys_is_rejected(
+    client: httpx.AsyncClient, fill: dict[str, Any], workload: dict[str, Any]
+) -> None:
+    reply = await client.post("/v1/benchmarks", json=REQUEST | {"fill": fill, "workload": {"test_time": 9, **workload}})
+    assert (reply.status_code, reply.json()["error_code"], reply.json()["field"]) == (406, "invalid_fill", "fill")
 
 
 async def test_planned_drill_is_checked_when_the_run_is_requested(client: httpx.AsyncClient) -> None:

@@ -62,7 +62,7 @@ async def test_invalid_drills_are_refused(client: httpx.AsyncClient, console: Co
     assert await refused(client, console, shard_uid=shards[2]) == (400, "bad_request"), (
         "a reboot affects the complete node"
     )
-    for invalid in ({"kind": "explode"}, {"seconds": 0.5}, {"seconds": 121}, {"shard_uid": "-1"}, {"shard_uid": 1}):
+    for invalid in ({"kind": "explode"}, {"seconds": 0.5}, {"seconds": 3601}, {"shard_uid": "-1"}, {"shard_uid": 1}):
         assert (await refused(client, console, **invalid))[0] == 400
     async with console.store.begin() as session:
         node = await nodes.by_uid(session, 2)
@@ -90,10 +90,23 @@ async def test_drill_is_stored_with_its_event(
     [action], [event] = await written(console)
     assert reply.json() == {"action_uid": action.uid, "status": "queued"}
     assert (action.object_type, action.object_uid, action.originator) == ("node", 2, "admin@example.org")
-    assert action.params == {"kind": "freeze_shard", "seconds": 1.5, "shard_uid": int(shards[2])}
+    parameters = {name: value for name, value in action.params.items() if name != "end_token"}
+    assert parameters == {"kind": "freeze_shard", "seconds": 1.5, "shard_uid": int(shards[2]), "cancellable": True}
     assert event.description == f"A drill was requested: freeze shard redis:{shards[2]} on node 2 for 2 s."
     assert (event.type, event.severity, event.node_uid) == ("drill_started", "WARNING", 2)
     assert (event.shard_uid, event.action_uid) == (int(shards[2]), action.uid)
+
+
+@pytest.mark.usefixtures("allowed")
+async def test_a_drill_of_an_hour_can_be_ended(client: httpx.AsyncClient) -> None:
+    reply = await client.post("/v1/nodes/2/actions/drill", json=REQUEST | {"seconds": 3600})
+    uid = reply.json()["action_uid"]
+    again = await client.post("/v1/nodes/2/actions/drill", json=REQUEST)
+    assert (again.status_code, again.json()["error_code"]) == (409, "drill_running")
+    assert (await client.delete(f"/v1/actions/{uid}")).status_code == 200
+    action = (await client.get(f"/v2/actions/{uid}")).json()
+    assert action["additional_info"]["cancellable"] is False, "the end was requested"
+    assert "end_token" not in str(action)
 
 
 @pytest.mark.usefixtures("allowed")

@@ -15,6 +15,7 @@ from backend.tests.support import fake_load_generator
 from backend.tests.support.case_sampling import Sampling
 from sqlalchemy import select
 
+from shardboard.actions import drills
 from shardboard.api.benchmarks import benchmark_runs as api
 from shardboard.collectors.benchmarks import benchmark_runs as collector
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
@@ -24,6 +25,7 @@ from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.reconcilers import loop as loop_module
 from shardboard.reconcilers.benchmarks import benchmark_runs as steps
+from shardboard.reconcilers.failures.drills import DrillStepper
 from shardboard.reconcilers.loop import ActionLoop
 from shardboard.state.alerting import events
 from shardboard.state.benchmarks import benchmark_runs
@@ -47,7 +49,11 @@ async def running(console: Console, gate: Gate | None = None, gated: str = "") -
         return GatedStore(console.store, gate), GatedAgents(console.agents, gate)  # type: ignore[arg-type]
 
     store, agents = store_and_agents("reconciler")
-    loop = ActionLoop(store, console.bus, {ActionName.BENCHMARK: steps.RunBenchmark(store, agents)}, "test")
+    steppers = {
+        ActionName.BENCHMARK: steps.RunBenchmark(store, agents),
+        ActionName.DRILL: DrillStepper(console.store, console.agents),
+    }
+    loop = ActionLoop(store, console.bus, steppers, "test")
     store, agents = store_and_agents("collector")
     collecting = BenchmarkCollector(store, console.bus, agents)
     tasks = [asyncio.create_task(loop.run()), asyncio.create_task(collecting.run())]
@@ -353,16 +359,21 @@ async def test_keys_of_applications_must_be_confirmed(
     monkeypatch.setattr(
         agents, "_execute", lambda _, command: CommandResult(uid=command.uid, ok=True, reply="b'user:1'")
     )
+    agents.unreachable = {1, 2, 3}  # the keys are unknown at the request
     uid = await start_run(client, workload={"test_time": 3})
+    agents.unreachable.clear()
     async with running(console):
         run = await wait_for_end(console, uid)
         assert (run["status"], "keys that no benchmark wrote (100%" in run["detail"]) == ("failed", True)
-        second_run = await start_run(client, workload={"test_time": 3}, overwrite=True)
+        assert run["error_code"] == "benchmark_foreign_keys"
+        own = await start_run(client, workload={"test_time": 3, "key_prefix": "user:"}, overwrite=True)
         complete_load(agents, (await wait_for_loads(agents))[0])
-        assert (await wait_for_end(console, second_run))["status"] == "completed"
-        own = await start_run(client, workload={"test_time": 3, "key_prefix": "user:"})
-        complete_load(agents, (await wait_for_loads(agents, 2))[1])
         assert (await wait_for_end(console, own))["status"] == "completed"
+        second_run = await start_run(client, workload={"test_time": 3})
+        complete_load(agents, (await wait_for_loads(agents, 2))[1])
+        run = await wait_for_end(console, second_run)
+        assert run["status"] == "completed", "the keys have the prefix of an earlier run"
+        assert "error_code" not in run
 
 
 async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Console, agents: FakeAgents) -> None:
@@ -383,7 +394,66 @@ async def test_a_drill_starts_at_its_time(client: httpx.AsyncClient, console: Co
     async with console.store.read() as session:
         [drill] = [action for action in await actions.list_recent(session) if action.name == "SMDrill"]
     assert (drill.uid, drill.object_uid) == (run["facts"]["drill_action_uid"], 3)
-    assert drill.params == {"kind": "reboot", "seconds": 5.0, "shard_uid": None}
+    assert (drill.params["kind"], drill.params["seconds"], drill.params["shard_uid"]) == ("reboot", 5.0, None)
+    assert drill.cancelled_by == "admin@example.org", "the drill of a run ends with it"
+
+
+async def start_drill(console: Console, node_uid: int) -> str:
+    async with console.store.begin() as session:
+        drill = drills.queue_drill(
+            session, node_uid, kind="reboot", seconds=600, shard_uid=None, what="Reboot", originator="me"
+        )
+        drill.steps = [{"name": "Reboot", "status": "running"}]  # the agent has accepted it
+        return drill.uid
+
+
+async def end_drill(console: Console, uid: str) -> None:
+    async with console.store.begin() as session:
+        drill = await actions.by_uid(session, uid)
+        assert drill is not None
+        drill.cancelled_by = "me"
+
+
+async def test_a_load_node_is_not_given_up_during_a_drill(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "LOST_SECONDS", 0.0)
+    uid = await start_run(client)
+    async with running(console):
+        [load] = await wait_for_loads(agents)
+        await wait_for_run(console, uid, lambda now: now["loads"][0]["status"] == "running")
+        drill = await start_drill(console, 2)
+        before = agents.calls.count(("read_load", 2))
+        agents.unreachable.add(2)
+        await until(lambda: agents.calls.count(("read_load", 2)) > before + 3)
+        assert (await get_run(console, uid))["loads"][0]["status"] == "running"
+        agents.unreachable.clear()
+        complete_load(agents, load)
+        assert (await wait_for_end(console, uid))["status"] == "completed"
+        await end_drill(console, drill)
+
+
+async def test_a_load_starts_after_the_drill_on_its_node(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    drill = await start_drill(console, 2)
+    agents.unreachable.add(2)
+    uid = await start_run(client)
+    async with running(console):
+
+        async def waits() -> bool:
+            async with console.store.read() as session:
+                action = await actions.by_uid(session, (await get_run(console, uid))["action_uid"])
+            return bool(action and action.steps and "drill on node 2" in action.steps[0].get("detail", ""))
+
+        async with asyncio.timeout(60):
+            while not await waits():  # noqa: ASYNC110 - the fakes send no notifications
+                await asyncio.sleep(0.005)
+        assert agents.loads == {}
+        agents.unreachable.clear()
+        await end_drill(console, drill)
+        complete_load(agents, (await wait_for_loads(agents))[0])
+        assert (await wait_for_end(console, uid))["status"] == "completed"
 
 
 async def test_an_unreachable_node_is_cleaned_up_later(

@@ -1,19 +1,25 @@
 """The agent performs a drill once, even if the console is killed."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from backend.tests.reconcilers.loop_helpers import ADMIN
 from backend.tests.support.real_shards import wait_until
 
+from shardboard.actions.failure_parameters import DrillParameters
+from shardboard.actions.parameters import write
 from shardboard.console import Console
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.errors import Conflict
 from shardboard.reconcilers import loop as loops
+from shardboard.reconcilers.failures import drills
 from shardboard.reconcilers.failures.drills import DrillStepper
 from shardboard.reconcilers.loop import ActionLoop
+from shardboard.services.cluster import actions as action_service
 from shardboard.services.failures import drills as service
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event
@@ -27,7 +33,7 @@ async def request_drill(console: Console, **changes: Any) -> str:
     fields: dict[str, Any] = {"kind": "freeze", "seconds": 30.0, "shard_uid": None, "confirm": "node 2"}
     async with console.store.begin() as session:
         (await cluster.load(session)).policy = {"drills_enabled": True}
-        return (await service.schedule(session, 2, ADMIN, **fields | changes)).uid
+        return (await service.schedule(session, changes.pop("node", 2), ADMIN, **fields | changes)).uid
 
 
 async def get_action(console: Console, uid: str) -> Action:
@@ -67,13 +73,74 @@ async def test_a_drill_is_sent_once_and_ends_after_its_duration(console: Console
     assert await drill_ended_events(console) == []
     async with console.store.begin() as session:  # half a minute later
         action = await session.get_one(Action, uid)
-        action.created_at, action.lease_until = datetime.now(UTC) - timedelta(seconds=31), None
+        parameters = DrillParameters.parse(action)
+        assert parameters.started_at is not None
+        assert 29 < (action.eta_seconds or 0) <= 30
+        write(action, replace(parameters, started_at=parameters.started_at - timedelta(seconds=31)))
+        action.lease_until = None
     async with RunningLoop(console, instance="another"):
         await wait_until(lambda: is_completed(console, uid))
     assert len(agents.drills) == 1
     [event] = await drill_ended_events(console)
     assert event.description == 'Drill "Freeze node 2 for 30 s" ended.'
     assert (event.node_uid, event.action_uid, event.originator) == (2, uid, "admin@example.org")
+
+
+async def end_now(console: Console, uid: str) -> None:
+    async with console.store.begin() as session:
+        await action_service.cancel(session, await session.get_one(Action, uid), ADMIN)
+
+
+async def is_cancelled(console: Console, uid: str) -> bool:
+    return (await get_action(console, uid)).status == "cancelled"
+
+
+async def test_a_drill_is_ended_early(console: Console, agents: FakeAgents) -> None:
+    uid = await request_drill(console)
+    async with RunningLoop(console):
+        await wait_until(lambda: is_recorded(console, uid))
+        await end_now(console, uid)
+        await wait_until(lambda: is_cancelled(console, uid))
+    [(_, drill)] = agents.drills
+    assert len(drill.end_token) == 32
+    assert agents.drills_ended == [(2, uid, drill.end_token)]
+    [event] = await drill_ended_events(console)
+    assert (event.description, event.severity) == (
+        'Drill "Freeze node 2 for 30 s" was ended early by admin@example.org.',
+        "INFO",
+    )
+
+
+async def test_ending_is_repeated_until_the_agent_confirms_it(
+    console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drills, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(loops, "UNREACHABLE_TIMEOUT", timedelta(0))
+    uid = await request_drill(console)
+    async with RunningLoop(console):
+        await wait_until(lambda: is_recorded(console, uid))
+        agents.unreachable = {2}
+        await end_now(console, uid)
+        await wait_until(lambda: agents.calls.count(("end_drill", 2)) > 1)
+    agents.unreachable = set()
+    async with RunningLoop(console, instance="another"):
+        await wait_until(lambda: is_cancelled(console, uid))
+    assert len(agents.drills_ended) == 1
+
+
+async def test_a_drill_that_was_ended_before_its_start_does_not_start(console: Console, agents: FakeAgents) -> None:
+    uid = await request_drill(console)
+    await end_now(console, uid)
+    async with RunningLoop(console):
+        await wait_until(lambda: is_cancelled(console, uid))
+    assert agents.drills == []
+
+
+async def test_a_node_runs_one_drill_at_a_time(console: Console) -> None:
+    await request_drill(console)
+    with pytest.raises(Conflict, match="Freeze node 2 for 30 s"):
+        await request_drill(console)
+    assert await request_drill(console, confirm="node 1", node=1)
 
 
 async def is_recorded(console: Console, uid: str) -> bool:

@@ -15,8 +15,10 @@ export const cancelAction = (uid: string) => request<unknown>('DELETE', `/v1/act
 export const isRunning = ({ status }: Action): boolean =>
   status === 'queued' || status === 'running';
 
+export const isDrill = ({ name }: Pick<Action, 'name'>): boolean => name === 'SMDrill';
+
 const drills = (actions: readonly Action[]): Action[] =>
-  actions.filter((action) => action.name === 'SMDrill' && isRunning(action));
+  actions.filter((action) => isDrill(action) && isRunning(action));
 
 export function useRunningDrills(): readonly Action[] {
   return useQuery({ ...actionsQuery, select: drills }).data ?? [];
@@ -28,7 +30,7 @@ export function useDrillSince(node: number, since: number): Action | undefined {
   return (data ?? [])
     .filter(
       ({ name, creation_time, additional_info }) =>
-        name === 'SMDrill' &&
+        isDrill({ name }) &&
         Number(additional_info?.object_uid) === node &&
         creation_time * 1000 >= since - CLOCKS_MS,
     )

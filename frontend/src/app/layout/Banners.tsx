@@ -4,7 +4,9 @@ import { Link, useLocation } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import { useRunningDrills } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
+import { CancelAction } from '@/features/actions/ActionProgress';
 import { actionTitle } from '@/features/actions/recentActions';
+import { etaText } from '@/features/actions/steps';
 import { duration } from '@/lib/time';
 import { consoleName } from '@/live/consoles/consoleSwitch';
 import { continuedFrom } from '@/live/consoles/continuedFrom';
@@ -72,7 +74,10 @@ function DrillRuns({ drill, isOnTimeline }: { drill: Action; isOnTimeline: boole
         {actionTitle(drill)}; started{' '}
         <Elapsed since={drill.creation_time * 1000} hiddenFromScreenReaders /> ago by{' '}
         {drill.originator}
+        {/* Screen readers would read each change of the remaining time. */}
+        <span aria-live="off">{etaText(drill) && `; ${etaText(drill)}`}</span>
       </span>
+      <CancelAction action={drill} />
       {!isOnTimeline && (
         <Link to="/timeline" search={{ range: 60 }}>
           View timeline

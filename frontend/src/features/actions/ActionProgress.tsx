@@ -1,7 +1,7 @@
 /** Progress of an action: percentage, steps, remaining time, and a button to cancel it if possible. */
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import { cancelAction, isRunning } from '@/api/cluster/actions';
+import { cancelAction, isDrill, isRunning } from '@/api/cluster/actions';
 import type { Action } from '@/api/types';
 import { Ago } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
@@ -18,7 +18,7 @@ export function ActionProgress({ action }: { action: Action }) {
     <>
       <div className={classes.row}>
         <ActionLine action={action} />
-        {isCancellable(action) && <CancelAction action={action} />}
+        <CancelAction action={action} />
       </div>
       <Steps action={action} />
     </>
@@ -44,7 +44,8 @@ export function ActionLine({ action }: { action: Action }) {
   );
 }
 
-function CancelAction({ action }: { action: Action }) {
+/** Button that cancels an action, or ends a drill; nothing if that is not possible. */
+export function CancelAction({ action }: { action: Action }) {
   const [requested, setRequested] = useState(false);
   const isNodeAction = action.additional_info?.object_type === 'node';
   const may = usePermission(
@@ -54,6 +55,10 @@ function CancelAction({ action }: { action: Action }) {
     await cancelAction(action.action_uid);
     setRequested(true); // the event stream reports when the action has ended
   });
+  if (!isCancellable(action) && !requested) return null;
+  const effect = isDrill(action)
+    ? 'The fault is removed now'
+    : 'Steps that have started are undone or completed';
   return (
     <>
       <SubmitButton
@@ -61,10 +66,10 @@ function CancelAction({ action }: { action: Action }) {
         variant="default"
         disabled={!may}
         loading={requested || cancel.busy}
-        title={may ? 'Steps that have started are undone or completed' : ROLE_DENIED_TEXT}
+        title={may ? effect : ROLE_DENIED_TEXT}
         onClick={cancel.submit}
       >
-        Cancel
+        {isDrill(action) ? 'End now' : 'Cancel'}
       </SubmitButton>
       {cancel.failure && (
         <p className={classes.error} role="alert">

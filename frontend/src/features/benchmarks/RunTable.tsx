@@ -14,7 +14,7 @@ import { type Column, DataTable } from '@/ui/table/DataTable';
 import { RunDatabase } from './RunDatabase';
 import { figureValue, measuredResult, slaStatus, toneOf } from './runText';
 
-const MAX_COMPARED = 6;
+const MAX_COMPARED = 24;
 
 export function RunTable() {
   const { data: runs } = useQuery(benchmarksQuery);

@@ -22,10 +22,14 @@ import { Status, StatusIcon } from '@/ui/Status';
 import classes from './benchmarks.module.css';
 import { drillMark, drillText } from './drillMark';
 import { MEMTIER } from './form/runDraft';
+import { RunAgain } from './RunAgain';
 import { RunCharts } from './RunCharts';
+import { RunClients } from './RunClients';
 import { RunDatabase } from './RunDatabase';
 import { RunResult } from './RunResult';
-import { toneOf, warningsOf } from './runText';
+import { failureHint, toneOf, warningsOf } from './runText';
+import { FindMaxCard } from './search/FindMaxCard';
+import { stepOf, stepText } from './search/findMax';
 import { useRunSeries } from './useRunSeries';
 
 interface Props {
@@ -33,6 +37,8 @@ interface Props {
   marks: readonly ChartMark[];
   /** Charts of the database on the time axis of the run. */
   charts: ReactNode;
+  /** Progress of the drill of the run while it is running. */
+  runningDrill?: ReactNode;
   onDeleted: () => void;
 }
 
@@ -50,7 +56,13 @@ export function RunView({ uid, ...rest }: Props) {
   return <LoadedRun run={run} {...rest} />;
 }
 
-function LoadedRun({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run: Benchmark }) {
+function LoadedRun({
+  run,
+  marks,
+  charts,
+  runningDrill,
+  onDeleted,
+}: Omit<Props, 'uid'> & { run: Benchmark }) {
   const open = isOpen(run);
   const series = useRunSeries(run.uid, open);
   // The drill runs in the first repetition of the measured phase, which is the last phase.
@@ -68,14 +80,18 @@ function LoadedRun({ run, marks, charts, onDeleted }: Omit<Props, 'uid'> & { run
           <strong>Drill</strong> {drillText(run)}
         </div>
       )}
+      {runningDrill}
       {run.detail && (
         <Alert color={run.status === 'failed' ? 'red' : 'gray'} role="status">
           {run.detail}
+          {run.status === 'failed' && <div>{failureHint(run)}</div>}
         </Alert>
       )}
       {open && <RunProgress run={run} />}
       <Warnings warnings={warningsOf(run)} />
+      <FindMaxCard run={run} />
       {run.summary && <RunResult run={run} />}
+      {run.summary && run.tool !== MEMTIER && <RunClients uid={run.uid} />}
       <RunCharts run={run} open={open} series={series} marks={all}>
         {charts}
       </RunCharts>
@@ -95,6 +111,10 @@ function Warnings({ warnings }: { warnings: readonly string[] }) {
 
 function RunProgress({ run }: { run: Benchmark }) {
   const phase = run.phase === null ? undefined : run.phases[run.phase]?.name;
+  const step =
+    run.phase === null || run.repetition === null
+      ? undefined
+      : stepOf(run, { phase: run.phase, repetition: run.repetition });
   const remaining = run.time_left === null ? '' : `, about ${duration(run.time_left)} remaining`;
   return (
     <div className={classes.progress}>
@@ -104,7 +124,7 @@ function RunProgress({ run }: { run: Benchmark }) {
         {run.repetitions > 1 && run.repetition !== null && phase
           ? `, ${run.repetition + 1} of ${run.repetitions}`
           : ''}
-        : {Math.floor(run.progress)}%{remaining}
+        {step && `, ${stepText(step)}`}: {Math.floor(run.progress)}%{remaining}
       </span>
     </div>
   );
@@ -116,6 +136,8 @@ const REPORTS = [
   { format: 'csv', label: 'CSV (per second)' },
   { format: 'json', label: 'JSON' },
   { format: 'memtier', label: 'JSON (memtier_benchmark format)' },
+  { format: 'guide', label: 'CSV (memory drive guide)' },
+  { format: 'histogram', label: 'Histogram of each client' },
 ] as const;
 
 function RunHeader({
@@ -161,17 +183,7 @@ function RunHeader({
             </Menu.Dropdown>
           </Menu>
         )}
-        {!open && may && (
-          <Button
-            variant="default"
-            title="Open the form with the settings of this run"
-            renderRoot={(props) => (
-              <Link to="/benchmarks/new" search={{ repeat: run.uid }} {...props} />
-            )}
-          >
-            Run again…
-          </Button>
-        )}
+        {!open && may && <RunAgain run={run} />}
         <Button
           variant="default"
           disabled={!may}

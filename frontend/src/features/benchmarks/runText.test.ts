@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Workload } from '@/api/types';
-import { figureLabel, figureValue, workloadText } from './runText';
+import {
+  commonTags,
+  failureHint,
+  figureLabel,
+  figureValue,
+  foreignKeysText,
+  workloadText,
+} from './runText';
 
 const plain = (words: string) => words.replaceAll('\u00a0', ' ');
 
@@ -28,6 +35,11 @@ describe('workloadText', () => {
   });
 });
 
+it('describes the verification of values', () => {
+  expect(workloadText({ data_verify: true } as Workload)).toMatch(/, values verified$/);
+  expect(workloadText({ verify_only: true } as Workload)).toMatch(/only read and verified$/);
+});
+
 describe('figures', () => {
   it('have names and units', () => {
     expect(figureLabel('min_ops_per_second')).toBe('Throughput');
@@ -35,4 +47,27 @@ describe('figures', () => {
     expect(figureValue('max_outage_seconds', 1.234)).toBe('1.23 s');
     expect(figureValue('p99_ms', null)).toBe('–');
   });
+});
+
+describe('foreignKeysText', () => {
+  it.each([
+    [null, 'unknown, because no node responded'],
+    [{ sampled: 0, foreign: 0 }, 'none, the database is empty'],
+    [{ sampled: 40, foreign: 0 }, 'none of 40 sampled keys'],
+    [{ sampled: 40, foreign: 12 }, '30% of 40 sampled keys'],
+    [{ sampled: 320, foreign: 1 }, '1% of 320 sampled keys'],
+  ])('describes %o', (sample, text) => {
+    expect(plain(foreignKeysText(sample))).toBe(text);
+  });
+});
+
+it('offers an agreement for a run that failed because of foreign keys', () => {
+  expect(failureHint({ error_code: 'benchmark_foreign_keys' })).toContain('agree to add keys');
+  expect(failureHint({})).toContain('Run again');
+});
+
+it('offers tags that all runs have', () => {
+  const run = (...keys: string[]) => ({ tags: keys.map((key) => ({ key, value: 'x' })) });
+  expect(commonTags([run('drive', 'a'), run('b', 'drive')])).toEqual(['drive']);
+  expect(commonTags([])).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** Texts and status tones of runs. */
-import type { Benchmark, BenchmarkResult, Workload } from '@/api/types';
+import type { Benchmark, BenchmarkResult, Preflight, Workload } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { duration } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
@@ -13,13 +13,20 @@ export function toneOf(run: Pick<Benchmark, 'status' | 'summary'>): Tone {
 
 /**
  * Return the result of the measured phase, which is the last phase; of several repetitions, the
- * last one with results.
+ * last one with results. Of a search, it is a confirmation run at the found rate.
  */
 export function measuredResult(
-  run: Pick<Benchmark, 'summary' | 'phases'>,
+  run: Pick<Benchmark, 'summary' | 'phases' | 'search'>,
 ): BenchmarkResult | undefined {
   const last = run.phases.length - 1;
-  return run.summary?.results.filter(({ phase, ops }) => phase === last && ops > 0).at(-1);
+  const found = run.summary?.find_max;
+  return run.summary?.results
+    .filter(({ phase, ops, repetition }) => {
+      const step = run.search[repetition];
+      const isMeasured = !found || (step?.purpose === 'confirmation' && step.rate === found.rate);
+      return phase === last && ops > 0 && isMeasured;
+    })
+    .at(-1);
 }
 
 export function slaStatus(
@@ -71,6 +78,8 @@ export function workloadText(workload: Workload): string {
   ];
   const rate = setting('rate', null);
   if (rate) parts.push(`at a rate of ${format('ops', Number(rate))}`);
+  if (setting('verify_only', false)) parts.push('values only read and verified');
+  else if (setting('data_verify', false)) parts.push('values verified');
   return parts.filter(Boolean).join(', ');
 }
 
@@ -102,4 +111,26 @@ export function figureValue(name: string, value: number | null | undefined): str
   if (value !== null && value !== undefined && name.endsWith('_seconds'))
     return `${value.toFixed(2)} s`;
   return format(unit, value);
+}
+
+/** Describe how many keys of the sample no benchmark wrote. */
+export function foreignKeysText(sample: Preflight['key_sample']): string {
+  if (!sample) return 'unknown, because no node responded';
+  if (!sample.sampled) return 'none, the database is empty';
+  if (!sample.foreign) return `none of ${plural(sample.sampled, 'sampled key')}`;
+  const share = Math.max(1, Math.round((100 * sample.foreign) / sample.sampled));
+  return `${share}% of ${plural(sample.sampled, 'sampled key')}`;
+}
+
+/** Return what users can do about a failed run. */
+export function failureHint({ error_code }: Pick<Benchmark, 'error_code'>): string {
+  return error_code === 'benchmark_foreign_keys'
+    ? 'Choose “Run with changes” and agree to add keys, or select another database.'
+    : 'Choose “Run again” when the cause is removed, or “Run with changes” to use other settings.';
+}
+
+/** Return the keys of tags that all runs have. */
+export function commonTags(runs: readonly Pick<Benchmark, 'tags'>[]): string[] {
+  const keys = (runs[0]?.tags ?? []).map(({ key }) => key);
+  return keys.filter((key) => runs.every(({ tags }) => tags.some((tag) => tag.key === key)));
 }

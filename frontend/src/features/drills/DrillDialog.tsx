@@ -120,6 +120,7 @@ export function DrillDialog({ node, onClose, onStarted }: Props) {
       {drill.timed && (
         <NumberInput
           label="Duration (seconds)"
+          description={`Up to ${SECONDS_MAX} seconds. You can end the drill at any time.`}
           min={SECONDS_MIN}
           max={SECONDS_MAX}
           value={seconds}

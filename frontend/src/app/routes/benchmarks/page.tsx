@@ -2,6 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { benchmarkQuery } from '@/api/benchmarks';
+import { useRunningDrills } from '@/api/cluster/actions';
+import { ActionProgress } from '@/features/actions/ActionProgress';
 import { RunView } from '@/features/benchmarks/RunView';
 import { THROUGHPUT } from '@/features/metrics/declarations/charts';
 import { PERCENTILES } from '@/features/metrics/declarations/latency';
@@ -16,13 +18,18 @@ const OF_DATABASE = [
 export function BenchmarkPage() {
   const { uid } = useParams({ from: '/shell/benchmarks/$uid' });
   const navigate = useNavigate();
-  const bdb = useQuery(benchmarkQuery(Number(uid))).data?.bdb_uid;
+  const run = useQuery(benchmarkQuery(Number(uid))).data;
+  const bdb = run?.bdb_uid;
+  const drill = useRunningDrills().find(
+    ({ action_uid }) => action_uid === run?.facts.drill_action_uid,
+  );
   const marks = useEventMarks(bdb === undefined ? {} : { bdb });
   return (
     <RunView
       key={uid}
       uid={Number(uid)}
       marks={marks}
+      runningDrill={drill && <ActionProgress action={drill} />}
       charts={OF_DATABASE.map((declaration) => (
         <MetricChart
           key={declaration.id}

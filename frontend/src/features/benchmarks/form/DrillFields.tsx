@@ -93,7 +93,7 @@ function DrillForm({ draft, change }: Props) {
         {drill?.timed && (
           <NumberInput
             label="Drill duration (seconds)"
-            description="The fault ends automatically after this time"
+            description={`Up to ${SECONDS_MAX} seconds. The fault ends earlier if the run ends.`}
             min={SECONDS_MIN}
             max={SECONDS_MAX}
             value={draft.drillSeconds}

@@ -30,8 +30,11 @@ import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { useSubmit } from '@/ui/forms/useSubmit';
 import { StatusIcon } from '@/ui/Status';
 import classes from '../benchmarks.module.css';
-import { workloadText } from '../runText';
+import { foreignKeysText, workloadText } from '../runText';
+import { searchOf, searchText } from '../search/findMax';
 import { DrillFields } from './DrillFields';
+import { FillOffer } from './FillOffer';
+import { FindMaxFields } from './FindMaxFields';
 import { PastedCommand } from './PastedCommand';
 import { draftOf } from './repeatedRun';
 import {
@@ -80,7 +83,12 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
   const memtierNodes = nodes.filter((node) => node.memtier_version);
   const start = useSubmit(async () => onStarted(await startBenchmark(benchmarkRequest(chosen))));
   const change = (part: Partial<RunDraft>) => {
-    setDraft((now) => ({ ...now, ...part }));
+    // An agreement applies to one database.
+    const reset =
+      'bdb' in part && part.bdb !== draft.bdb
+        ? { overwrite: false, passwordInArguments: false }
+        : {};
+    setDraft((now) => ({ ...now, ...part, ...reset }));
     start.clear();
   };
   const submit = (event: FormEvent) => {
@@ -135,6 +143,7 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
                 description="Number of times the measured phase is run"
                 min={1}
                 max={20}
+                disabled={draft.findMax !== ''}
                 value={draft.repetitions}
                 onChange={(value) => change({ repetitions: Number(value) || 1 })}
               />
@@ -188,6 +197,7 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
             )}
           </Stack>
         </Card>
+        <FindMaxFields draft={chosen} change={change} />
         <Card title="SLA">
           <div className={classes.fields}>
             <Limit
@@ -258,12 +268,19 @@ function LoadFields({ draft, change }: SectionProps) {
           data={PATTERNS}
         />
         {number('seconds', 'Duration (seconds)', 1, 604_800)}
-        {number('rate', 'Rate (requests/s)', 0, 1_000_000_000, '0 = unlimited')}
+        {draft.findMax === '' &&
+          number('rate', 'Rate (requests/s)', 0, 1_000_000_000, '0 = unlimited')}
       </div>
       <Checkbox
         label="Write all keys once before the measurement"
         checked={draft.populate}
         onChange={(event) => change({ populate: event.currentTarget.checked })}
+      />
+      <Checkbox
+        label="Verify values"
+        description="Each value is derived from its key and checked when it is read. Wrong values are errors."
+        checked={draft.verify}
+        onChange={(event) => change({ verify: event.currentTarget.checked })}
       />
     </>
   );
@@ -318,21 +335,30 @@ function Preview(
           <>
             {data.phases.map((phase) => (
               <span key={phase.name}>
-                <strong>{phase.name}</strong>: {workloadText(phase.workload)}
+                <strong>{phase.name}</strong>: {phase.find_max && `${searchText(phase.find_max)}: `}
+                {workloadText(phase.workload)}
               </span>
             ))}
             <Facts
               items={[
                 [
                   'Duration',
-                  data.seconds === null ? 'until all requests are done' : duration(data.seconds),
+                  data.seconds === null
+                    ? searchOf(data)
+                      ? 'until the search ends'
+                      : 'until all requests are done'
+                    : `${searchOf(data) ? 'about ' : ''}${duration(data.seconds)}`,
                 ],
                 ['Keys written (maximum)', format('count', data.keys)],
                 ['Memory for these keys', format('bytes', data.memory)],
                 ['Current keys in the database', format('count', data.keys_present)],
+                ['Keys of applications', foreignKeysText(data.key_sample)],
                 ['Load nodes', data.load_nodes.map((uid) => `node ${uid}`).join(', ')],
               ]}
             />
+            {draft.inputMode === 'fields' && (
+              <FillOffer fill={data.fill} keys={draft.keys} onUse={(keys) => change({ keys })} />
+            )}
             {data.concerns.map((concern) => (
               <div key={concern.code} className={classes.concern}>
                 <StatusIcon tone={concern.blocks ? 'broken' : 'attention'} />
@@ -342,6 +368,7 @@ function Preview(
             {confirmations.has('overwrite') && (
               <Checkbox
                 label="Start anyway"
+                description="Applications of this database can be affected"
                 checked={draft.overwrite}
                 onChange={(event) => change({ overwrite: event.currentTarget.checked })}
               />

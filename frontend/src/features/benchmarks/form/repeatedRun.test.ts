@@ -5,9 +5,11 @@ import { benchmarkRequest, draftError, EMPTY_RUN_DRAFT, type RunDraft } from './
 
 /** The run that the console stores for a draft. */
 function runOf(draft: RunDraft): Benchmark {
-  const { phases, bdb_uid, name, repetitions, load_nodes, tool, sla, drill } =
+  const { phases, bdb_uid, name, repetitions, load_nodes, tool, sla, drill, find_max, overwrite } =
     benchmarkRequest(draft);
-  const run = { phases, bdb_uid, name, repetitions, load_nodes, tool };
+  const last = phases?.at(-1);
+  if (last && find_max) last.find_max = find_max;
+  const run = { phases, bdb_uid, name, repetitions, load_nodes, tool, overwrite, ...draft.kept };
   return { ...run, sla: sla ?? null, drill: drill ?? null } as unknown as Benchmark;
 }
 
@@ -24,6 +26,8 @@ const DRAFT: RunDraft = {
   nodes: ['2', '5'],
   averageMs: '',
   p99Ms: 4,
+  kept: { notes: 'why', tags: [{ key: 'drive', value: 'A' }], scenario: 'flash-85' },
+  overwrite: true,
   drill: 'kill_shard',
   drillShard: { uid: 8, node: 2 },
   drillAt: 3,
@@ -32,7 +36,21 @@ const DRAFT: RunDraft = {
 it.each([
   ['all fields', DRAFT],
   ['no population', { ...DRAFT, populate: false }],
+  ['verified values', { ...DRAFT, verify: true }],
   ['a drill of a node', { ...DRAFT, drill: 'freeze', drillNode: 4, drillShard: null } as RunDraft],
+  [
+    'a search',
+    {
+      ...DRAFT,
+      drill: '',
+      drillShard: null,
+      rate: 0,
+      repetitions: 1,
+      findMax: 'p99_ms',
+      findMaxMs: 2.5,
+      confirmations: 4,
+    } as RunDraft,
+  ],
   ['no drill', { ...DRAFT, drill: '', drillShard: null } as RunDraft],
 ])('keeps the settings of a run with %s', (_, draft) => {
   const run = runOf(draft);

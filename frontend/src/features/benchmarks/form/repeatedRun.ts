@@ -1,6 +1,7 @@
 /** Conversion of a run to a draft of the form, to run it again. */
 import { drillOf } from '@/api/failures/drillKinds';
-import type { Benchmark, Workload } from '@/api/types';
+import type { Benchmark, FindMax, Workload } from '@/api/types';
+import { searchOf } from '../search/findMax';
 import { benchmarkRequest, EMPTY_RUN_DRAFT, type RunDraft } from './runDraft';
 
 /** Return the draft whose request equals that of the run. */
@@ -9,6 +10,7 @@ export function draftOf(run: Benchmark): RunDraft {
   const common: RunDraft = {
     ...EMPTY_RUN_DRAFT,
     ...drillDraft(run.drill),
+    ...findMaxDraft(searchOf(run)),
     name: run.name,
     bdb: run.bdb_uid,
     repetitions: run.repetitions,
@@ -17,6 +19,8 @@ export function draftOf(run: Benchmark): RunDraft {
     p99Ms: p99_ms ?? '',
     otherLimits,
     tool: run.tool,
+    kept: { notes: run.notes, tags: run.tags, scenario: run.scenario },
+    overwrite: run.overwrite,
     phases: JSON.stringify(
       run.phases.map(({ name, workload }) => ({ name, workload: used(workload) })),
       null,
@@ -42,7 +46,14 @@ function fieldsOf(run: Benchmark): Partial<RunDraft> {
     seconds: workload.test_time ?? EMPTY_RUN_DRAFT.seconds,
     rate: workload.rate ?? 0,
     populate: run.phases.length > 1,
+    verify: workload.data_verify ?? false,
   };
+}
+
+function findMaxDraft(search: FindMax | undefined): Partial<RunDraft> {
+  if (!search) return {};
+  const { limit, ms, confirmations = EMPTY_RUN_DRAFT.confirmations } = search;
+  return { findMax: limit, findMaxMs: ms, confirmations };
 }
 
 function drillDraft(drill: Benchmark['drill']): Partial<RunDraft> {

@@ -23,6 +23,12 @@ describe('benchmarkRequest', () => {
     expect(payload.phases?.[0]?.workload).toMatchObject({ rate: 500 });
   });
 
+  it('derives the values of all phases if they are verified', () => {
+    expect(benchmarkRequest(READY).phases?.[0]?.workload).not.toHaveProperty('data_verify');
+    const { phases } = benchmarkRequest({ ...READY, verify: true });
+    expect(phases?.map(({ workload }) => workload?.data_verify)).toEqual([true, true]);
+  });
+
   it('sends a pasted command line', () => {
     const payload = benchmarkRequest({
       ...READY,
@@ -45,9 +51,32 @@ describe('memtier_benchmark', () => {
     });
   });
 
+  it('rejects the verification of values', () => {
+    expect(draftError({ ...draft, verify: true })).toMatch('Verify values');
+  });
+
   it('rejects a request rate', () => {
     expect(draftError({ ...draft, rate: 500 })).toMatch('schedule');
     expect(draftError({ ...draft, rate: 500, tool: 'shardboard-load' })).toBeUndefined();
+  });
+});
+
+describe('a search', () => {
+  const draft = { ...READY, findMax: 'p99_ms' as const, findMaxMs: 2, rate: 500, repetitions: 4 };
+
+  it('sets the rate and has confirmations instead of repetitions', () => {
+    const payload = benchmarkRequest(draft);
+    expect(payload.find_max).toEqual({ limit: 'p99_ms', ms: 2, confirmations: 3 });
+    expect(payload.repetitions).toBe(1);
+    expect(payload.phases?.at(-1)?.workload).not.toHaveProperty('rate');
+    expect(draftError(draft)).toBeUndefined();
+    expect(benchmarkRequest(READY)).not.toHaveProperty('find_max');
+  });
+
+  it('requires a limit and rejects drills and memtier_benchmark', () => {
+    expect(draftError({ ...draft, findMaxMs: 0 })).toMatch('above 0');
+    expect(draftError({ ...draft, drill: 'reboot', drillNode: 2 })).toMatch('drill');
+    expect(draftError({ ...draft, rate: 0, tool: 'memtier_benchmark' })).toMatch('search');
   });
 });
 
@@ -81,7 +110,7 @@ describe('a drill', () => {
     const draft = { ...READY, drill: 'freeze' as const, drillNode: 1 };
     expect(draftError({ ...draft, drillNode: null })).toMatch('node');
     expect(draftError({ ...draft, drillAt: 60 })).toMatch('after the end');
-    expect(draftError({ ...draft, drillSeconds: 121 })).toMatch('120');
+    expect(draftError({ ...draft, drillSeconds: 3601 })).toMatch('3600');
   });
 });
 

@@ -1,6 +1,6 @@
 /** State of the form for a new run, its presets, and the conversion to an API request. */
 import { drillOf, SECONDS_MAX, SECONDS_MIN } from '@/api/failures/drillKinds';
-import type { Benchmark, BenchmarkRequest, Workload } from '@/api/types';
+import type { Benchmark, BenchmarkRequest, FindMax, Workload } from '@/api/types';
 
 export type Tool = Benchmark['tool'];
 export const BUILT_IN_TOOL: Tool = 'shardboard-load';
@@ -28,16 +28,24 @@ export interface RunDraft {
   rate: number;
   /** Write all keys once before the measured phase. */
   populate: boolean;
+  /** Derive each value from its key, and check the values that GETs return. */
+  verify: boolean;
   line: string;
   /** Phases as JSON, of a run that the fields cannot express. */
   phases: string;
   repetitions: number;
+  /** Limited latency of a search for the highest rate; empty = no search. A search sets the rate and has no repetitions. */
+  findMax: FindMax['limit'] | '';
+  findMaxMs: number;
+  confirmations: number;
   nodes: readonly string[];
   averageMs: number | '';
   p99Ms: number | '';
   /** Limits without a field in the form. */
   otherLimits: Limits;
   tool: Tool;
+  /** Values of a repeated run without a field in the form. */
+  kept: Pick<BenchmarkRequest, 'notes' | 'tags' | 'scenario'>;
   overwrite: boolean;
   /** Consent that memtier_benchmark exposes the password to other users of its node. */
   passwordInArguments: boolean;
@@ -66,14 +74,19 @@ export const EMPTY_RUN_DRAFT: RunDraft = {
   seconds: 60,
   rate: 0,
   populate: true,
+  verify: false,
   line: '',
   phases: '',
   repetitions: 1,
+  findMax: '',
+  findMaxMs: 1,
+  confirmations: 3,
   nodes: [],
   averageMs: 1,
   p99Ms: '',
   otherLimits: {},
   tool: BUILT_IN_TOOL,
+  kept: {},
   overwrite: false,
   passwordInArguments: false,
   drill: '',
@@ -135,6 +148,22 @@ export const PRESETS: readonly Preset[] = [
     },
   },
   {
+    label: 'Highest rate',
+    description:
+      'Searches for the highest rate with an average latency of 1 ms. Each step lasts 30 seconds.',
+    draft: {
+      name: 'highest rate',
+      inputMode: 'fields',
+      ratio: '1:1',
+      clients: 50,
+      pipeline: 16,
+      seconds: 30,
+      averageMs: '',
+      findMax: 'average_ms',
+      populate: true,
+    },
+  },
+  {
     label: 'Flash',
     description:
       'Gaussian key pattern over data larger than RAM. Hot keys stay in memory, and cold keys are read from flash.',
@@ -181,9 +210,13 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
     ...(draft.p99Ms !== '' && { p99_ms: draft.p99Ms }),
   };
   const common = {
+    ...draft.kept,
     name: draft.name.trim(),
     bdb_uid: draft.bdb ?? 0,
-    repetitions: draft.repetitions,
+    repetitions: draft.findMax === '' ? draft.repetitions : 1,
+    ...(draft.findMax !== '' && {
+      find_max: { limit: draft.findMax, ms: draft.findMaxMs, confirmations: draft.confirmations },
+    }),
     load_nodes: draft.nodes.map(Number),
     tool: draft.tool,
     overwrite: draft.overwrite,
@@ -195,7 +228,12 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
     return { ...common, command_line: draft.line } as BenchmarkRequest;
   if (draft.inputMode === 'phases')
     return { ...common, phases: parsePhases(draft.phases) } as BenchmarkRequest;
-  const keys = { key_minimum: 1, key_maximum: draft.keys, data_size: draft.dataSize };
+  const keys = {
+    key_minimum: 1,
+    key_maximum: draft.keys,
+    data_size: draft.dataSize,
+    ...(draft.verify && { data_verify: true }),
+  };
   const measured = {
     ...keys,
     threads: draft.threads,
@@ -205,7 +243,7 @@ export function benchmarkRequest(draft: RunDraft): BenchmarkRequest {
     key_pattern: draft.pattern,
     test_time: draft.seconds,
     distinct_client_seed: true,
-    ...(draft.rate > 0 && { rate: draft.rate }),
+    ...(draft.rate > 0 && draft.findMax === '' && { rate: draft.rate }),
   };
   const write = {
     ...keys,
@@ -259,6 +297,14 @@ function drillErrorOf(draft: RunDraft): string | undefined {
   return undefined;
 }
 
+function findMaxErrorOf(draft: RunDraft): string | undefined {
+  if (draft.findMax === '') return undefined;
+  if (draft.findMaxMs <= 0) return 'The limit of the search must be above 0 ms.';
+  if (draft.tool === MEMTIER) return 'memtier_benchmark cannot search for the highest rate.';
+  if (draft.drill !== '') return 'A search cannot be combined with a drill.';
+  return undefined;
+}
+
 /** Return the first validation error of the form; undefined if the run can be started. */
 export function draftError(draft: RunDraft): string | undefined {
   if (draft.bdb === null) return 'Select a database.';
@@ -274,5 +320,8 @@ export function draftError(draft: RunDraft): string | undefined {
   if (draft.inputMode === 'fields' && draft.tool === MEMTIER && draft.rate > 0) {
     return 'memtier_benchmark does not support a request schedule. Set the rate to 0.';
   }
-  return drillErrorOf(draft);
+  if (draft.inputMode === 'fields' && draft.tool === MEMTIER && draft.verify) {
+    return 'memtier_benchmark verifies only imported data. Clear Verify values.';
+  }
+  return findMaxErrorOf(draft) ?? drillErrorOf(draft);
 }

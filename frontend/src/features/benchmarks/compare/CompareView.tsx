@@ -1,24 +1,41 @@
 /** Comparison of runs: results with the spread of their repetitions, and settings that differ. */
 import { Alert } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { comparisonQuery } from '@/api/benchmarks';
+import { type ComparisonChoice, comparisonQuery } from '@/api/benchmarks';
 import { messageOf } from '@/api/http';
 import type { BenchmarkComparison } from '@/api/types';
 import { Card } from '@/ui/Card';
 import { EmptyState } from '@/ui/EmptyState';
 import { PageSkeleton } from '@/ui/Skeletons';
 import { type Column, DataTable } from '@/ui/table/DataTable';
-import classes from './benchmarks.module.css';
-import { PercentileCurves } from './PercentileCurves';
-import { figureLabel, figureValue } from './runText';
+import classes from '../benchmarks.module.css';
+import { PercentileCurves } from '../PercentileCurves';
+import { figureLabel } from '../runText';
+import { limitText, rateCurve } from '../search/findMax';
+import { RateCurves } from '../search/RateCurves';
+import { CompareOptions } from './CompareOptions';
+import { RatioTables } from './RatioTables';
+import { SpreadCell } from './SpreadCell';
 
 type Figure = BenchmarkComparison['figures'][number];
 type Setting = BenchmarkComparison['settings'][number];
-type Difference = NonNullable<Figure['differences'][number]>;
 
-export function CompareView({ uids }: { uids: readonly number[] }) {
-  const { data, error } = useQuery({ ...comparisonQuery(uids), enabled: uids.length > 1 });
+/** More curves cannot be distinguished. */
+const MAX_CURVES = 6;
+
+interface Props {
+  choice: ComparisonChoice;
+  onChange: (part: Omit<Partial<ComparisonChoice>, 'uids'>) => void;
+}
+
+export function CompareView({ choice, onChange }: Props) {
+  const { uids, baseline } = choice;
+  const { data, error } = useQuery({
+    ...comparisonQuery({ uids, baseline }),
+    enabled: uids.length > 1,
+    placeholderData: keepPreviousData,
+  });
   if (uids.length < 2) {
     return (
       <EmptyState title="Select at least two runs">
@@ -30,7 +47,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
   const perRun = <T,>(cell: (row: T, index: number) => React.ReactNode): Column<T>[] =>
     data.runs.map((run, index) => ({
       id: String(run.uid),
-      header: index ? run.name : `${run.name} (base)`,
+      header: index ? run.name : `${run.name} (baseline)`,
       align: 'right',
       cell: (row) => cell(row, index),
     }));
@@ -46,6 +63,8 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
           </span>
         ))}
       </p>
+      <CompareOptions choice={choice} runs={data.runs} onChange={onChange} />
+      {choice.group && <RatioTables choice={choice} />}
       <Card title="Figures" flush>
         <DataTable<Figure>
           label="Figures"
@@ -62,7 +81,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
         same run. For a run without repetitions, the noise is unknown.
       </p>
       <PercentileCurves
-        curves={data.runs.map(({ uid, name, percentiles }, index, all) => ({
+        curves={data.runs.slice(0, MAX_CURVES).map(({ uid, name, percentiles }, index, all) => ({
           // Names of runs are not unique.
           name: all.some((other, position) => position !== index && other.name === name)
             ? `${name} (${uid})`
@@ -70,6 +89,7 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
           points: percentiles,
         }))}
       />
+      <ComparedRates runs={data.runs} />
       <Card title="Settings that differ" flush>
         <DataTable<Setting>
           label="Settings that differ"
@@ -86,24 +106,36 @@ export function CompareView({ uids }: { uids: readonly number[] }) {
   );
 }
 
-function FigureCell({ row, index }: { row: Figure; index: number }) {
-  const value = row.values[index];
-  const difference = index ? row.differences[index - 1] : null;
+/** Curves of the searches with the same limit as the first one. */
+function ComparedRates({ runs }: { runs: BenchmarkComparison['runs'] }) {
+  const searches = runs.flatMap(({ uid, name, find_max }) =>
+    find_max ? [{ name: `${name} (${uid})`, found: find_max }] : [],
+  );
+  const [first] = searches;
+  if (!first) return null;
+  const { limit, ms } = first.found;
+  const same = searches.filter(({ found }) => found.limit === limit && found.ms === ms);
   return (
-    <>
-      {figureValue(row.name, value?.mean)}
-      {value && value.least !== value.most && (
-        <div className={classes.dim}>
-          {figureValue(row.name, value.least)} to {figureValue(row.name, value.most)}
-        </div>
+    <Card title={`Highest rate with ${limitText(first.found)}`}>
+      {same.map(({ name, found }) => (
+        <p key={name}>
+          <strong>{name}</strong>: {found.text}
+        </p>
+      ))}
+      <RateCurves
+        label="Latency by rate"
+        curves={same.map(({ name, found }) => rateCurve(name, found))}
+        limitMs={ms}
+      />
+      {same.length < searches.length && (
+        <p className={classes.dim}>Searches with another limit are not shown.</p>
       )}
-      {difference && <div className={classes.dim}>{differenceText(difference)}</div>}
-    </>
+    </Card>
   );
 }
 
-function differenceText({ ratio, stands_out }: Difference): string {
-  const times = `${ratio.toFixed(2)}×`;
-  if (stands_out === null) return `${times}, noise unknown`;
-  return stands_out ? `${times}, significant` : `${times}, within noise`;
+function FigureCell({ row, index }: { row: Figure; index: number }) {
+  const value = row.values[index];
+  const difference = index ? row.differences[index - 1] : null;
+  return <SpreadCell name={row.name} value={value} difference={difference} />;
 }

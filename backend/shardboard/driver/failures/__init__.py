@@ -1,0 +1,1 @@
+"""Communication with agents about failure drills."""

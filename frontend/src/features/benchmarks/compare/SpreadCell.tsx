@@ -1,0 +1,37 @@
+/** Cell of a comparison: mean, range, and the factor to the baseline. */
+import type { BenchmarkComparison } from '@/api/types';
+import classes from '../benchmarks.module.css';
+import { figureValue } from '../runText';
+
+type Figure = BenchmarkComparison['figures'][number];
+type Difference = NonNullable<Figure['differences'][number]>;
+
+interface Props {
+  name: string;
+  value: Figure['values'][number] | undefined;
+  difference: Difference | null | undefined;
+  /** Show the factor first, as in tables of factors. */
+  factorFirst?: boolean;
+}
+
+export function SpreadCell({ name, value, difference, factorFirst = false }: Props) {
+  const mean = figureValue(name, value?.mean);
+  const factor = difference && differenceText(difference);
+  return (
+    <>
+      {factorFirst && factor ? <strong>{factor}</strong> : mean}
+      {value && !factorFirst && value.least !== value.most && (
+        <div className={classes.dim}>
+          {figureValue(name, value.least)} to {figureValue(name, value.most)}
+        </div>
+      )}
+      {factor && <div className={classes.dim}>{factorFirst ? mean : factor}</div>}
+    </>
+  );
+}
+
+function differenceText({ ratio, stands_out }: Difference): string {
+  const times = `${ratio.toFixed(2)}×`;
+  if (stands_out === null) return `${times}, noise unknown`;
+  return stands_out ? `${times}, significant` : `${times}, within noise`;
+}
