@@ -1,7 +1,7 @@
 """`python -m perf [--smoke | --check | --record] [NAME…]` runs all benchmarks, or only those named: small, sixty, paper, failover,
 failover-silent, failover-false, handover, resync, wires, reshard, slots, page, metrics, collection, collection-128, endpoint, load,
-agreement, engine, tier, tier-memory, backup, encryption, consoles, standby. Two run only when named: run-page (an hour) and engines
-(compares two engines).
+agreement, engine, tier, tier-memory, backup, encryption, consoles, standby. Three run only when named: run-page (an hour), engines
+(compares two engines), and scenarios (all published benchmarks, ten minutes in short form).
 
 `--smoke` runs each in a short form. `--check` runs those that need less than five minutes each, and compares their figures with
 perf/figures.toml; `--record` writes that table.
@@ -28,6 +28,7 @@ from perf.clusters.planned_failover import handover
 from perf.clusters.resharding import reshard
 from perf.clusters.resync import resync
 from perf.clusters.run_web_ui import run_page
+from perf.clusters.scenarios import scenarios
 from perf.clusters.slot_map import slot_views
 from perf.clusters.web_ui import page
 from perf.data_path.encryption import encryption
@@ -36,10 +37,10 @@ from perf.data_path.flash import tier, tier_memory
 from perf.data_path.load_generator import load
 from perf.kit.report import Report
 from perf.kit.scale import SMOKE, scaled
-from perf.smoke import SAME, smoke
+from perf.smoke import LONG, SAME, smoke
 from shardboard.local.lifeline import lifeline
 
-NAMED = ("run-page", "engines")
+NAMED = ("run-page", "engines", "scenarios")
 """Benchmarks that run only when named, because they take very long."""
 
 
@@ -75,6 +76,7 @@ def _benchmarks(report: Report, root: Path) -> dict[str, Callable[[], None]]:
         "standby": lambda: standby(report, root / "standby"),
         "run-page": lambda: run_page(report, root / "run-page"),
         "engines": lambda: engines(report, root / "engines"),
+        "scenarios": lambda: scenarios(report, root / "scenarios"),
     }
 
 
@@ -89,7 +91,7 @@ def main() -> int:
     if len(options) > 1 or set(options) - {"--smoke", "--check", "--record"} or set(names) - set(available):
         sys.exit(__doc__)
     if "--smoke" in options:
-        return smoke(names or [name for name in available if name not in SAME])
+        return smoke(names or [name for name in available if name not in SAME and name not in LONG])
     compared = bool(options)
     names = names or [name for name in available if (name in CHECKED if compared else name not in NAMED)]
     # Short names: a browser uses a socket below this directory, whose path is limited to 107 bytes.

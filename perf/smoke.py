@@ -20,6 +20,8 @@ from shardboard.local.lifeline import lifeline
 
 TIMEOUT_SECONDS = 300
 """Timeout per benchmark in seconds; on an idle machine they take five to thirty."""
+LONG = {"scenarios": 1_800}
+"""Timeouts of benchmarks that take longer."""
 SAME = ("paper",)
 """Larger variants of other benchmarks, which would be identical in short form."""
 
@@ -34,7 +36,7 @@ def smoke(names: Sequence[str]) -> int:
             TemporaryDirectory(prefix="sb-", ignore_cleanup_errors=True) as directory,
             lifeline(Path(directory)),
         ):
-            reason = run([sys.executable, "-m", "perf", name], Path(directory), TIMEOUT_SECONDS)
+            reason = run([sys.executable, "-m", "perf", name], Path(directory), LONG.get(name, TIMEOUT_SECONDS))
         if reason is None:
             print(f"ok    {name} works ({time.monotonic() - run_start:.0f} s)", flush=True)
         else:

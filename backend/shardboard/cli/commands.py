@@ -4,9 +4,11 @@ import argparse
 import asyncio
 import ctypes
 import json
+import signal
 import ssl
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -183,27 +185,71 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 
 def run_bench(arguments: argparse.Namespace) -> int:
-    import httpx
-
-    from shardboard.cli.benchmark import RunError, run
+    from shardboard.cli import benchmark
 
     if not 0 < arguments.scale <= 10:
         raise CommandError("--scale must be greater than 0 and at most 10")
+
+    def run(console: Any) -> int:
+        return benchmark.run(
+            console,
+            arguments.scenario,
+            arguments.target,
+            scale=arguments.scale,
+            watch=arguments.watch,
+            overwrite=arguments.overwrite,
+        )
+
+    return _run_on_console(arguments, run)
+
+
+def run_scenario(arguments: argparse.Namespace) -> int:
+    from shardboard.cli import scenario
+
+    def run(console: Any) -> int:
+        return scenario.run(
+            console, arguments.scenario, scale=arguments.scale, keep=arguments.keep, watch=arguments.watch
+        )
+
+    return _run_on_console(arguments, run)
+
+
+def _run_on_console(arguments: argparse.Namespace, run: Callable[[Any], int]) -> int:
+    """Run a benchmark command with a client of the console. Return its exit status, 2 if it fails."""
+    import httpx
+
+    from shardboard.cli.benchmark import RunError
+
     try:
         with _console(arguments) as console:
-            return run(
-                console,
-                arguments.scenario,
-                arguments.target,
-                scale=arguments.scale,
-                watch=arguments.watch,
-                overwrite=arguments.overwrite,
-            )
+            return run(console)
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         print(f"shardboard: the console at {arguments.url} is unreachable: {error}", file=sys.stderr)
     except RunError as error:
         print(f"shardboard: {error}", file=sys.stderr)
     return 2
+
+
+def run_simulate_scale(arguments: argparse.Namespace) -> int:
+    from shardboard.local.simulation.scale import ScaleOptions, run
+
+    # The default action would skip the clean-up of this process; the lifeline is for SIGKILL.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    options = ScaleOptions(
+        nodes=arguments.nodes,
+        shards=arguments.shards,
+        seconds=arguments.seconds,
+        ops=arguments.ops,
+        replicas=not arguments.no_replicas,
+        postgres=arguments.postgres,
+        limit=arguments.limit,
+    )
+    try:
+        figures = run(options, lambda text: print(text, file=sys.stderr, flush=True))
+    except ValueError as error:
+        raise CommandError(f"--shards: {error}") from error
+    print(json.dumps(figures.as_json(), indent=2) if arguments.json else figures.text())
+    return 1 if figures.failure else 0
 
 
 def _console(arguments: argparse.Namespace) -> Any:

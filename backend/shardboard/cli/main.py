@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shardboard import __version__
 from shardboard.cli import commands
-from shardboard.cli.arguments import byte_size, port
+from shardboard.cli.arguments import byte_size, integer, port
 from shardboard.errors import CommandError
 
 DEFAULT_URL = "https://localhost:9443"
@@ -184,7 +184,8 @@ def build_parser() -> argparse.ArgumentParser:
     status.set_defaults(run=commands.run_status)
 
     bench_parser = subparsers.add_parser("bench", help="run benchmarks of databases")
-    runs = bench_parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
+    bench_commands = bench_parser.add_subparsers(required=True, metavar="COMMAND")
+    runs = bench_commands.add_parser(
         "run", help="run a scenario; exit status 0 if its SLA is met, 1 if not, 2 if the run failed"
     )
     runs.add_argument("scenario", metavar="SCENARIO", help="YAML file or name of a built-in scenario")
@@ -200,11 +201,33 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_connection_options(runs)
     runs.set_defaults(run=commands.run_bench)
+    _add_scenario(bench_commands.add_parser("scenario", help="execute a published benchmark with its own databases"))
+
+    simulation = subparsers.add_parser("simulate", help="run simulations of large clusters on this machine")
+    _add_scale(
+        simulation.add_subparsers(required=True, metavar="COMMAND").add_parser(
+            "scale", help="measure a real console that manages simulated nodes; exit status 1 if the run ends early"
+        )
+    )
 
     openapi = subparsers.add_parser("openapi", help="print the OpenAPI document of the REST API")
     openapi.add_argument("file", type=Path, nargs="?", metavar="FILE", help="output file (default: standard output)")
     openapi.set_defaults(run=commands.run_openapi)
     return parser
+
+
+def _add_scenario(command: argparse.ArgumentParser) -> None:
+    command.add_argument("scenario", metavar="SCENARIO", help="name of a built-in scenario")
+    command.add_argument(
+        "--scale",
+        type=float,
+        metavar="FACTOR",
+        help="factor for the published size (default: the largest one that fits the cluster)",
+    )
+    command.add_argument("--keep", action="store_true", help="keep the databases after the run")
+    command.add_argument("--watch", action="store_true", help="print each step")
+    _add_connection_options(command)
+    command.set_defaults(run=commands.run_scenario)
 
 
 def _add_recovery(command: argparse.ArgumentParser) -> None:
@@ -227,6 +250,44 @@ def _add_recovery(command: argparse.ArgumentParser) -> None:
     command.add_argument("--check", action="store_true", help="show what would be rebuilt, and change nothing")
     command.add_argument("--partial", action="store_true", help="continue although copies or nodes are missing")
     command.set_defaults(run=commands.run_recover_console)
+
+
+def _add_scale(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--nodes", type=integer(2, 2000), default=26, metavar="N", help="nodes (default %(default)s)")
+    command.add_argument(
+        "--shards",
+        type=integer(2, 20_000),
+        default=512,
+        metavar="N",
+        help="shards in total, half of them replicas (default %(default)s)",
+    )
+    command.add_argument(
+        "--no-replicas", action="store_true", help="only primaries, as published; failovers are not measured"
+    )
+    command.add_argument(
+        "--seconds",
+        type=integer(5, 3600),
+        default=60,
+        metavar="N",
+        help="seconds for which the collection of samples is measured (default %(default)s)",
+    )
+    command.add_argument(
+        "--ops",
+        type=integer(0, 1_000_000),
+        default=0,
+        metavar="N",
+        help="simulated requests per second of each primary (default %(default)s: idle)",
+    )
+    command.add_argument("--postgres", action="store_true", help="use a private PostgreSQL server instead of SQLite")
+    command.add_argument(
+        "--limit",
+        type=integer(30, 36_000),
+        default=900,
+        metavar="SECONDS",
+        help="end the run after this time, with the figures measured until then (default %(default)s)",
+    )
+    command.add_argument("--json", action="store_true", help="print the figures as JSON")
+    command.set_defaults(run=commands.run_simulate_scale)
 
 
 def _add_connection_options(command: argparse.ArgumentParser) -> None:

@@ -1,15 +1,19 @@
 """List of all action steppers and reconciler loops, from which `app.py` assembles the console."""
 
+from typing import Protocol
+
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.interfaces import Agents
 from shardboard.kit.bus import Bus
 from shardboard.lifecycle.supervision import Loop
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.reconcilers.access.acl_users import AccessLoop
-from shardboard.reconcilers.benchmarks import benchmark_runs
+from shardboard.reconcilers.benchmarks import benchmark_runs, scenario_runs
+from shardboard.reconcilers.benchmarks.scenario_requests import ScenarioRequests
 from shardboard.reconcilers.cluster import node_actions
 from shardboard.reconcilers.cluster.agent_certificates import AgentCertificatesLoop
 from shardboard.reconcilers.cluster.console_ca import ConsoleCaLoop
+from shardboard.reconcilers.cluster.cpu_pinning import CpuPinningLoop
 from shardboard.reconcilers.cluster.peer_firewall import PeerFirewallLoop
 from shardboard.reconcilers.cluster.recovery_copies import RecoveryCopiesLoop
 from shardboard.reconcilers.cluster.trust_distribution import TrustDistribution
@@ -47,8 +51,12 @@ from shardboard.reconcilers.placement.switch_back import SwitchBackLoop
 from shardboard.store.db import Store
 
 
+class LoopRequests(DataRequests, ScenarioRequests, Protocol):
+    """All requests of loops that users make too."""
+
+
 def steppers(
-    store: Store, agents: Agents, endpoints: Endpoints, last_offset: LastOffset, requests: DataRequests
+    store: Store, agents: Agents, endpoints: Endpoints, last_offset: LastOffset, requests: LoopRequests
 ) -> dict[str, Stepper]:
     """Return the steppers of all actions, by the name of the action."""
     return {
@@ -58,6 +66,7 @@ def steppers(
         ActionName.RESTORE_BDB: restores.RestoreBdb(store, agents),
         ActionName.INSPECT_FILES: inspections.InspectFiles(store, agents),
         ActionName.BENCHMARK: benchmark_runs.RunBenchmark(store, agents),
+        ActionName.RUN_SCENARIO: scenario_runs.RunScenario(store, requests),
         ActionName.DRILL: drills.DrillStepper(store, agents),
         ActionName.FAILOVER: failover.Failover(store, agents, last_offset),
         ActionName.SHARD_FAILOVER: failover.RequestedFailover(store, agents, last_offset),
@@ -87,7 +96,7 @@ def leader_loops(
     ca: ConsoleCa,
     trust: TrustDistribution,
     last_offset: LastOffset,
-    requests: DataRequests,
+    requests: LoopRequests,
     console_id: str,
 ) -> list[Loop]:
     """Return the loops of all reconcilers, which only the leading console runs, in the order in which they start.
@@ -104,6 +113,7 @@ def leader_loops(
         Loop("renew agent certificates", AgentCertificatesLoop(store, bus, agents, ca).run),
         Loop("send trusted CAs to agents", ConsoleCaLoop(store, bus, ca, trust).run),
         Loop("send addresses of nodes to agents", PeerFirewallLoop(store, bus, agents).run),
+        Loop("send CPU pinning to agents", CpuPinningLoop(store, bus, agents).run),
         Loop("send copies for a recovery to agents", RecoveryCopiesLoop(store, bus, agents, ca).run),
         Loop("renew shard certificates", CertificatesLoop(store, bus, agents, endpoints).run),
         Loop("record elections", ElectionLoop(store, bus).run),

@@ -1,8 +1,10 @@
-"""Requests that loops make in place of users (`reconcilers/data/requests.py`)."""
+"""Requests that loops make in place of users (`reconcilers/data/requests.py`, `reconcilers/benchmarks/scenario_requests.py`)."""
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
@@ -10,10 +12,14 @@ from shardboard.contract.locations import Location
 from shardboard.domain.access.roles import ManagementRole
 from shardboard.domain.data.statuses import BackupTrigger
 from shardboard.errors import NotAcceptable
+from shardboard.schemas.benchmarks.benchmark_requests import BenchmarkCreate
 from shardboard.schemas.databases.bdb_requests import BdbCreate
 from shardboard.services.access.authorization import Principal
+from shardboard.services.benchmarks import benchmark_runs
 from shardboard.services.data import backup_keys, backup_retries, backups, locations, restores
 from shardboard.services.databases import bdbs
+from shardboard.state.benchmarks.benchmark_runs import Benchmark
+from shardboard.state.benchmarks.scenario_runs import ScenarioRun
 from shardboard.state.cluster.actions import Action
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.locations import BackupLocation
@@ -28,7 +34,7 @@ COPIED_FIELDS = frozenset(
 
 
 class LoopRequests:
-    """Implements `DataRequests`."""
+    """Implements `DataRequests` and `ScenarioRequests`."""
 
     async def start_backup(self, session: AsyncSession, bdb: Bdb) -> Backup:
         locked = await queue.load_idle_bdb(session, bdb.uid)
@@ -63,6 +69,33 @@ class LoopRequests:
 
     async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
         await bdbs.delete(session, bdb.uid, SYSTEM)
+
+    async def create_scenario_database(
+        self, session: AsyncSession, run: ScenarioRun, name: str, fields: Mapping[str, Any]
+    ) -> Bdb:
+        request = BdbCreate.model_validate(
+            {**fields, "name": name, "authentication_redis_pass": secrets.token_urlsafe(32)}
+        )
+        bdb, _ = await bdbs.create(session, request.writable_fields(), _owner(run), may_overbook=False)
+        bdb.scenario_run_uid = run.uid
+        return bdb
+
+    async def start_scenario_benchmark(
+        self, session: AsyncSession, run: ScenarioRun, request: Mapping[str, Any]
+    ) -> Benchmark:
+        try:
+            body = BenchmarkCreate.model_validate(request)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(map(str, first["loc"]))
+            message = f"The scenario contains an invalid field: {field}: {first['msg']}."
+            raise NotAcceptable("invalid_scenario", message) from None
+        return await benchmark_runs.create(session, body.model_dump(mode="json"), _owner(run), lambda _: {})
+
+
+def _owner(run: ScenarioRun) -> Principal:
+    """Return the principal of the requests of a run. The role of its originator was checked when the run was requested."""
+    return Principal(run.originator, ManagementRole.ADMIN)
 
 
 async def _scheduled_location(session: AsyncSession, bdb: Bdb) -> BackupLocation | Location:

@@ -10,7 +10,7 @@ from shardboard.state.access import (
     users,
 )
 from shardboard.state.alerting import events, webhooks
-from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks import benchmark_runs, scenario_runs
 from shardboard.state.cluster import (
     actions,
     agent_certificates,
@@ -24,7 +24,7 @@ from shardboard.state.cluster import (
 )
 from shardboard.state.data import backup_schedules, backups, locations, recordings, restores, transfers, uploads
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.failures import outages
+from shardboard.state.failures import availability_history, outages
 from shardboard.state.metrics import latency, metric_history
 from shardboard.state.placement import placement_snapshots
 
@@ -32,6 +32,7 @@ __all__ = [
     "actions",
     "agent_certificates",
     "audit",
+    "availability_history",
     "backup_schedules",
     "backups",
     "bdbs",
@@ -54,6 +55,7 @@ __all__ = [
     "recordings",
     "restores",
     "roles_and_acls",
+    "scenario_runs",
     "service_tokens",
     "sessions",
     "shards",

@@ -1,8 +1,21 @@
-"""Endpoints for benchmark runs and their reports."""
+"""Endpoints for benchmark runs, their comparison and reports, and scenarios."""
 
-from shardboard.api.benchmarks import benchmark_reports, benchmark_runs
+from shardboard.api.benchmarks import (
+    benchmark_clients,
+    benchmark_compare,
+    benchmark_reports,
+    benchmark_runs,
+    cost_model,
+    scenario_runs,
+    scenarios,
+)
 
 ROUTERS = (
+    benchmark_clients.router,
+    benchmark_compare.router,
     benchmark_reports.router,
     benchmark_runs.router,
+    cost_model.router,
+    scenario_runs.router,
+    scenarios.router,
 )

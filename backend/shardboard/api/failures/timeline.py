@@ -89,6 +89,10 @@ TYPES = (
     "benchmark_completed",
     "benchmark_failed",
     "benchmark_stopped",
+    "scenario_started",
+    "scenario_completed",
+    "scenario_failed",
+    "scenario_stopped",
 )
 
 

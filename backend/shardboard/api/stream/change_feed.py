@@ -18,11 +18,12 @@ from shardboard.api.databases import bdbs as bdbs_api
 from shardboard.api.databases import shards as shards_api
 from shardboard.console import Console
 from shardboard.kit.sse_frames import make_frame
+from shardboard.queries.benchmarks.scenario_runs import render_runs as render_scenario_runs
 from shardboard.schemas.alerting import events as event_schema
 from shardboard.schemas.cluster import actions as action_schema
 from shardboard.services.cluster.actions import affected_databases
 from shardboard.state.alerting import events
-from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks import benchmark_runs, scenario_runs
 from shardboard.state.cluster import actions, cluster, nodes
 from shardboard.state.data import backups, restores
 from shardboard.state.databases import bdbs, shards
@@ -37,7 +38,19 @@ BATCH_SECONDS = 0.05
 RETRY_SECONDS = 1.0
 """Time until changes that could not be read are retried."""
 
-PUBLICATION_ORDER = ("shard", "node", "action", "bdb", "benchmark", "backup", "restore", "cluster", "outage", "event")
+PUBLICATION_ORDER = (
+    "shard",
+    "node",
+    "action",
+    "bdb",
+    "benchmark",
+    "scenario_run",
+    "backup",
+    "restore",
+    "cluster",
+    "outage",
+    "event",
+)
 """Kinds of objects, in the order of publication. Shards come before their database: a reader may render between two frames and must
 not see an active database whose shards do not exist yet."""
 
@@ -86,6 +99,9 @@ class Feed:
             uids_by_kind["benchmark"] |= {
                 row.object_uid for row in open_actions if row is not None and row.object_type == "benchmark"
             }
+            uids_by_kind["scenario_run"] |= {
+                row.object_uid for row in open_actions if row is not None and row.object_type == "scenario_run"
+            }
             loaded = await self._load(session, uids_by_kind)
         for kind in PUBLICATION_ORDER:
             for uid in sorted(uids_by_kind[kind], key=str):
@@ -129,6 +145,13 @@ class Feed:
         items |= {
             ("benchmark", row.uid): (item, frozenset({row.bdb_uid})) for row, item in zip(runs, rendered, strict=True)
         }
+        orders = (
+            await scenario_runs.list_by_uids(session, uids_by_kind["scenario_run"])
+            if uids_by_kind["scenario_run"]
+            else []
+        )
+        rendered = await render_scenario_runs(session, orders)
+        items |= {("scenario_run", row.uid): (item, frozenset()) for row, item in zip(orders, rendered, strict=True)}
         saved = await backups.list_by_uids(session, uids_by_kind["backup"]) if uids_by_kind["backup"] else []
         rendered = await backups_api.render_backups(session, saved)
         items |= {

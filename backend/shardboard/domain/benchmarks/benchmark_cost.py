@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import Any
 
 from shardboard.domain.benchmarks import workload
+from shardboard.domain.text import size_text
 
 KEY_BYTES = 96
 """Approximate overhead of the engine per key, without name and value."""
@@ -81,11 +81,8 @@ def preflight_warnings(
     if required_memory <= free:
         return []
     consequence = "some of its keys will be evicted" if evicts else "writes are rejected (OOM)"
-    sizes = f"It may write {_size(required_memory)} (replicas included), but {_size(max(0, free))} of {_size(memory_size)} are free"
+    sizes = (
+        f"It may write {size_text(required_memory)} (replicas included), "
+        f"but {size_text(max(0, free))} of {size_text(memory_size)} are free"
+    )
     return [PreflightWarning("benchmark_memory", f"{sizes}: {consequence}.", blocks=needed.is_certain)]
-
-
-def _size(number: float) -> str:
-    units = ("bytes", "KiB", "MiB", "GiB", "TiB")
-    exponent = min(len(units) - 1, int(log(number, 1024))) if number >= 1 else 0
-    return f"{number / 1024**exponent:.{1 if exponent else 0}f} {units[exponent]}"

@@ -41,6 +41,8 @@ class ActionName(StrEnum):
     NODE_REMOVE = "SMNodeRemove"
     DRILL = "SMDrill"
     BENCHMARK = "SMBenchmark"
+    RUN_SCENARIO = "SMRunScenario"
+    """Creates databases and runs benchmarks on them, as a publication describes."""
 
     @property
     def stored_names(self) -> frozenset[str]:

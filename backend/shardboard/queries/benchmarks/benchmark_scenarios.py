@@ -10,14 +10,16 @@ import yaml
 from shardboard.errors import NotFound
 
 LIBRARY = Path(__file__).resolve().parents[2] / "scenarios"
-REQUIRED = ("name", "title", "source", "database", "phases")
+REQUIRED = ("name", "title", "source", "parts")
+REQUIRED_OF_PART = ("name", "database", "phases")
+TEXTS = ("name", "title", "document", "source", "about", "needs")
 
 
 @cache
 def list_all() -> Mapping[str, Mapping[str, Any]]:
-    """Return all scenarios by name."""
-    scenarios = (parse(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml")))
-    return {each["name"]: each for each in scenarios}
+    """Return all scenarios by name, in the order of the documents."""
+    scenarios = [parse(path.read_text()) for path in sorted(LIBRARY.glob("*.yaml"))]
+    return {each["name"]: each for each in sorted(scenarios, key=lambda each: each["document"])}
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -28,10 +30,31 @@ def parse(text: str) -> dict[str, Any]:
         raise ValueError(f"The scenario is not valid YAML: {error}") from None
     if not isinstance(scenario, dict):
         raise ValueError("The scenario must be a mapping.")
+    scenario = _with_parts(scenario)
     missing = [name for name in REQUIRED if name not in scenario]
     if missing:
         raise ValueError(f"The scenario does not contain the field {missing[0]}.")
-    return scenario
+    if not isinstance(scenario["parts"], list) or not scenario["parts"]:
+        raise ValueError("The field parts of the scenario must be a list with at least one part.")
+    for part in scenario["parts"]:
+        missing = [name for name in REQUIRED_OF_PART if not isinstance(part, dict) or name not in part]
+        if missing:
+            raise ValueError(f"A part of the scenario does not contain the field {missing[0]}.")
+    return {
+        **scenario,
+        **{name: " ".join(str(scenario.get(name, "")).split()) for name in TEXTS},
+        "unpublished": [" ".join(each.split()) for each in scenario.get("unpublished", [])],
+        "parts": [{"nodes": 1, **part} for part in scenario["parts"]],
+    }
+
+
+def _with_parts(scenario: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario with parts. Files of users with one part contain its fields themselves."""
+    if "parts" in scenario or "phases" not in scenario:
+        return scenario
+    names = ("database", "workload", "phases", "repetitions", "sla", "drill")
+    part = {name: scenario[name] for name in names if name in scenario}
+    return {**scenario, "parts": [{"name": scenario.get("name"), **part}]}
 
 
 def get_scenario(name: str) -> Mapping[str, Any]:

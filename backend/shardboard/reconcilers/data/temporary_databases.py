@@ -1,12 +1,16 @@
-"""Deletes the temporary databases of verifications that have ended."""
+"""Deletes the temporary databases of verifications and scenario runs that no longer need them."""
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.benchmarks.scenarios import scenario_steps
+from shardboard.domain.benchmarks.scenarios.scenario_steps import OPEN_STATUSES as OPEN_RUNS
 from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.kit.bus import Bus
+from shardboard.reconcilers.benchmarks.scenario_context import stop_benchmarks
 from shardboard.reconcilers.data.requests import DataRequests
 from shardboard.reconcilers.polling_loop import PollingLoop
+from shardboard.state.benchmarks import benchmark_runs, scenario_runs
 from shardboard.state.cluster import actions
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -16,9 +20,9 @@ REMOVABLE = (BdbStatus.ACTIVE, BdbStatus.CREATION_FAILED, BdbStatus.PENDING)
 
 
 class TemporaryDatabaseLoop(PollingLoop):
-    """A database whose restore is still running is deleted after the restore was canceled."""
+    """A database is deleted after the restore or the benchmark run on it was canceled."""
 
-    changes = frozenset({"action", "bdb"})
+    changes = frozenset({"action", "bdb", "benchmark", "scenario_run"})
 
     def __init__(self, store: Store, bus: Bus, requests: DataRequests) -> None:
         super().__init__(store, bus)
@@ -32,17 +36,23 @@ class TemporaryDatabaseLoop(PollingLoop):
             for action in await actions.list_open_for_bdb(session, bdb.uid):
                 if action.cancellable:
                     action.cancelled_by = "system"
-            if bdb.status in REMOVABLE or bdb.action_uid is None:
+            is_measured = await stop_benchmarks(session, await benchmark_runs.list_open(session, bdb.uid), "system")
+            if not is_measured and (bdb.status in REMOVABLE or bdb.action_uid is None):
                 await self._requests.delete_database(session, bdb)
 
 
 async def _unused(session: AsyncSession) -> list[Bdb]:
-    """Return temporary databases whose verification has ended and that are not being deleted yet."""
+    """Return temporary databases that are no longer needed and that are not being deleted yet."""
     unused = []
     for bdb in await bdbs.list_temporary(session):
         action = await actions.by_uid(session, bdb.verification_action_uid or "")
-        is_used = action is not None and action.status in OPEN_STATUSES
-        is_being_deleted = bdb.status == BdbStatus.DELETE_PENDING and bdb.action_uid is not None
-        if not is_used and not is_being_deleted:
+        if action is None or action.status not in OPEN_STATUSES:
             unused.append(bdb)
-    return unused
+    for bdb in await bdbs.list_of_scenarios(session):
+        run = await scenario_runs.by_uid(session, bdb.scenario_run_uid or 0)
+        is_needed = run is not None and (
+            run.keep or (run.status in OPEN_RUNS and scenario_steps.needs_databases(run.parts, bdb.uid))
+        )
+        if not is_needed:
+            unused.append(bdb)
+    return [bdb for bdb in unused if bdb.status != BdbStatus.DELETE_PENDING or bdb.action_uid is None]

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from shardboard.domain.benchmarks import benchmark_scenarios
+from shardboard.domain.benchmarks.scenarios import benchmark_scenarios
 from shardboard.schemas.benchmarks.benchmark_requests import PlannedDrill, Sla
 from shardboard.schemas.benchmarks.benchmark_runs import PhaseOut
 
@@ -34,7 +34,7 @@ class Scenario(BaseModel):
 
 def render(scenario: Any, scale: float) -> dict[str, Any]:
     return {
-        **{name: " ".join(scenario.get(name, "").split()) for name in ("name", "title", "source", "about", "needs")},
+        **{name: scenario[name] for name in ("name", "title", "source", "about", "needs")},
         "scale": scale,
         "order": benchmark_scenarios.scaled(scenario, scale),
         "full": benchmark_scenarios.scaled(scenario, 1.0),

@@ -90,6 +90,9 @@ class Bdb(BaseModel):
     internal: bool = Field(
         description="Whether this is the temporary database of a verification, which is deleted when the verification ends."
     )
+    scenario_run_uid: OptionalInt = Field(
+        description="The scenario run that created the database; missing for other databases (extension)."
+    )
     incomplete_changes: list[str] = Field(
         description="Fields of an earlier change that may not have reached all shards. The next change includes them; an empty "
         "change, `{}`, retries them (extension)."
@@ -223,7 +226,11 @@ def render(
         **config,
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),
-        **without_none(action_uid=bdb.action_uid, mismatch=_mismatch(bdb, shards)),
+        **without_none(
+            action_uid=bdb.action_uid,
+            mismatch=_mismatch(bdb, shards),
+            scenario_run_uid=bdb.scenario_run_uid,
+        ),
     }
 
 

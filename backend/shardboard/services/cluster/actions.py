@@ -73,7 +73,7 @@ async def cancel(session: AsyncSession, action: Action, principal: Principal) ->
         session,
         "action_cancel_request",
         f"Cancellation of an action was requested: {action.description}.",
-        source="node" if action.object_type == "node" else "bdb",
+        source={"node": "node", "scenario_run": "cluster"}.get(action.object_type, "bdb"),
         originator=principal.username,
         bdb_uid=action.object_uid if action.object_type == "bdb" else None,
         node_uid=action.object_uid if action.object_type == "node" else None,

@@ -62,6 +62,8 @@ class Bdb(Base):
     action_uid: Mapped[str | None]
     verification_action_uid: Mapped[str | None] = mapped_column(default=None)
     """Action that verifies a backup with this temporary database; it is deleted when the action ends. None for other databases."""
+    scenario_run_uid: Mapped[int | None] = mapped_column(default=None)
+    """Scenario run that created the database; None for other databases."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     changed_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
@@ -138,6 +140,11 @@ async def by_uid(session: AsyncSession, uid: int) -> Bdb | None:
 async def list_temporary(session: AsyncSession) -> Sequence[Bdb]:
     """Return the temporary databases of verifications of backups."""
     return (await session.execute(select(Bdb).where(Bdb.verification_action_uid.is_not(None)))).scalars().all()
+
+
+async def list_of_scenarios(session: AsyncSession) -> Sequence[Bdb]:
+    """Return the databases that scenario runs created."""
+    return (await session.execute(select(Bdb).where(Bdb.scenario_run_uid.is_not(None)))).scalars().all()
 
 
 async def with_status(session: AsyncSession, status: BdbStatus) -> set[int]:

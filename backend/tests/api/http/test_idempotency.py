@@ -149,6 +149,7 @@ def test_every_route_that_creates_or_starts_something_supports_keys() -> None:
         *("/v1/backup_locations/actions/test", "/v1/backup_locations/{uid}/actions/test"),
         *("/v1/backup_locations/{uid}/actions/find_backups", "/v1/backup_locations/actions/create_key"),
         *("/v1/bdbs/{uid}/command", "/v1/benchmarks/preflight", "/v1/benchmarks/understand"),
+        "/v1/scenarios/{name}/preflight",
         *("/v1/bootstrap/join", "/v1/bootstrap/join_conflict"),
         *("/v1/cluster/authority/request", "/v1/cluster/authority/switch"),
         *("/v1/join_tokens", "/v1/redis_acls/validate", "/v1/service_tokens"),

@@ -32,6 +32,8 @@ OTHER_LISTS = {
     "/v1/nodes/{uid}/host",
     "/v1/nodes/{uid}/snapshots",
     "/v1/restores",
+    "/v1/scenario_runs",
+    "/v1/scenarios",
     "/v1/shards/stats",
     "/v1/suffixes",
     "/v1/timeline",
