@@ -63,15 +63,17 @@ export async function remove(api: APIRequestContext, uid: number): Promise<void>
   await expect.poll(async () => (await api.get(`/v1/bdbs/${uid}`)).status()).toBe(404);
 }
 
-/** Remove everything that tests create: benchmarks, backups and their locations, databases except `keptUid`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
+/** Remove everything that tests create: scenario runs, benchmarks, backups and their locations, databases except `keptUid`, webhooks, service tokens, users except the first administrator, custom roles and access lists. */
 export async function cleanUpCluster(api: APIRequestContext, keptUid: number): Promise<void> {
   const uids = async (path: string) =>
     ((await (await api.get(path)).json()) as { uid: number }[]).map(({ uid }) => uid);
-  for (const uid of await uids('/v1/benchmarks')) {
-    await api.post(`/v1/benchmarks/${uid}/stop`); // refused if the run has ended
-    const deleted = async () => (await api.delete(`/v1/benchmarks/${uid}`)).status();
-    // 404: the test may have deleted it.
-    await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
+  for (const path of ['/v1/scenario_runs', '/v1/benchmarks']) {
+    for (const uid of await uids(path)) {
+      await api.post(`${path}/${uid}/stop`); // refused if the run has ended
+      const deleted = async () => (await api.delete(`${path}/${uid}`)).status();
+      // 404: the test may have deleted it.
+      await expect.poll(async () => [200, 404].includes(await deleted())).toBe(true);
+    }
   }
   await removeBackups(api);
   for (const uid of await uids('/v1/bdbs')) {

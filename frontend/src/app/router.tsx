@@ -16,6 +16,7 @@ import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
   auditSearch,
+  availabilitySearch,
   backupsSearch,
   compareSearch,
   databasesSearch,
@@ -24,6 +25,7 @@ import {
   loginSearch,
   metricsSearch,
   newRunSearch,
+  scenarioRunSearch,
   shardsSearch,
   timelineSearch,
 } from './search';
@@ -134,6 +136,23 @@ const databaseEvents = createRoute({
   component: lazyRouteComponent(() => import('./routes/databases/events'), 'DatabaseEventsTab'),
 });
 
+const databaseAvailability = createRoute({
+  getParentRoute: () => database,
+  path: 'availability',
+  validateSearch: availabilitySearch,
+  component: lazyRouteComponent(
+    () => import('./routes/databases/availability'),
+    'DatabaseAvailabilityTab',
+  ),
+});
+
+const availability = createRoute({
+  getParentRoute: () => shell,
+  path: 'availability',
+  validateSearch: availabilitySearch,
+  component: lazyRouteComponent(() => import('./routes/availability'), 'AvailabilityPage'),
+});
+
 const nodes = createRoute({
   getParentRoute: () => shell,
   path: 'nodes',
@@ -173,6 +192,22 @@ const benchmarkCompare = createRoute({
   component: lazyRouteComponent(
     () => import('./routes/benchmarks/compare'),
     'BenchmarkComparePage',
+  ),
+});
+
+const scenarios = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks/scenarios',
+  component: lazyRouteComponent(() => import('./routes/benchmarks/scenarios'), 'ScenariosPage'),
+});
+
+const scenarioRun = createRoute({
+  getParentRoute: () => shell,
+  path: 'benchmarks/scenarios/$uid',
+  validateSearch: scenarioRunSearch,
+  component: lazyRouteComponent(
+    () => import('./routes/benchmarks/scenario-run'),
+    'ScenarioRunPage',
   ),
 });
 
@@ -250,6 +285,7 @@ const tree = root.addChildren([
       databaseEndpoint,
       databaseConfiguration,
       databaseBackups,
+      databaseAvailability,
       databaseEvents,
     ]),
     nodes,
@@ -258,9 +294,12 @@ const tree = root.addChildren([
     benchmarks,
     benchmarkNew,
     benchmarkCompare,
+    scenarios,
+    scenarioRun,
     benchmark,
     timeline,
     incident,
+    availability,
     alarms,
     events,
     users,

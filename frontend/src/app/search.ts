@@ -1,4 +1,7 @@
 /** Validation of search parameters in the address. Invalid parameters are dropped. */
+
+import { COMPARISON_GROUPS } from '@/api/benchmarks';
+import { parseTarget } from '@/features/availability/serviceLevel';
 import { EVENT_GROUPS, type EventGroup } from '@/features/timeline/eventTypes';
 import { isStep } from '@/lib/resolution';
 import { timeWindowError } from '@/lib/timeWindow';
@@ -75,8 +78,20 @@ export const metricsSearch = (raw: Raw): MetricsSearch => ({
   right: text(raw.right),
 });
 
-/** Uids of the runs to compare, starting with the base. */
-export const compareSearch = (raw: Raw): { uids: string } => ({ uids: text(raw.uids) ?? '' });
+export interface CompareSearch {
+  /** Uids of the runs to compare, separated by commas. */
+  uids: string;
+  baseline?: number | undefined;
+  group?: (typeof COMPARISON_GROUPS)[number] | undefined;
+  column?: string | undefined;
+}
+
+export const compareSearch = (raw: Raw): CompareSearch => ({
+  uids: text(raw.uids) ?? '',
+  baseline: uid(raw.baseline),
+  group: oneOf(raw.group, COMPARISON_GROUPS),
+  column: text(raw.column),
+});
 
 /** Selected database, or the run that is run again. */
 export const newRunSearch = (
@@ -84,6 +99,11 @@ export const newRunSearch = (
 ): { bdb?: number | undefined; repeat?: number | undefined } => ({
   bdb: uid(raw.bdb),
   repeat: uid(raw.repeat),
+});
+
+/** Run that a scenario run is compared with. */
+export const scenarioRunSearch = (raw: Raw): { baseline?: number | undefined } => ({
+  baseline: uid(raw.baseline),
 });
 
 /** Text filter of the list of databases. */
@@ -136,6 +156,18 @@ export const backupsSearch = (raw: Raw): BackupsSearch => ({
   bdb: uid(raw.bdb),
   status: oneOf(raw.status, BACKUP_STATUSES),
   backup: uid(raw.backup),
+});
+
+export interface AvailabilitySearch {
+  /** Month of UTC, such as "2026-11". */
+  month?: string | undefined;
+  /** Target in percent. */
+  target?: number | undefined;
+}
+
+export const availabilitySearch = (raw: Raw): AvailabilitySearch => ({
+  month: /^\d{4}-(0[1-9]|1[0-2])$/.test(text(raw.month) ?? '') ? text(raw.month) : undefined,
+  target: parseTarget(raw.target),
 });
 
 export interface AuditSearch {

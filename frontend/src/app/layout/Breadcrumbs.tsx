@@ -12,6 +12,7 @@ const PAGE_TITLES: Record<string, string> = {
   backups: 'Backups',
   benchmarks: 'Benchmarks',
   timeline: 'Timeline',
+  availability: 'Availability',
   alarms: 'Alarms',
   events: 'Events',
   users: 'Users',
@@ -21,13 +22,22 @@ const PAGE_TITLES: Record<string, string> = {
   new: 'New database',
 };
 
-const RUNS: Record<string, string> = { new: 'New run', compare: 'Compare runs' };
+const RUNS: Record<string, string> = {
+  new: 'New run',
+  compare: 'Compare runs',
+  scenarios: 'Scenarios',
+};
 
 export function Breadcrumbs() {
   const { pathname } = useLocation();
   const { data: bdbs } = useQuery(shownBdbsQuery);
-  const parts = pathname.split('/').filter(Boolean).slice(0, 2);
+  const isScenario = pathname.startsWith('/benchmarks/scenarios');
+  const parts = pathname
+    .split('/')
+    .filter(Boolean)
+    .slice(0, isScenario ? 3 : 2);
   const labels = parts.map((part, index) => {
+    if (isScenario && index === 2) return `Scenario run ${part}`;
     if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;
     if (index === 0 || part === 'new') return PAGE_TITLES[part] ?? part;
     if (parts[0] === 'nodes') return `Node ${part}`;
@@ -46,7 +56,13 @@ export function Breadcrumbs() {
       {labels.map((label, index) => (
         <li key={label}>
           {index < labels.length - 1 ? (
-            <Link to={(parts[0] === 'cluster' ? '/' : `/${parts[0]}`) as '/databases'}>
+            <Link
+              to={
+                (parts[0] === 'cluster'
+                  ? '/'
+                  : `/${parts.slice(0, index + 1).join('/')}`) as '/databases'
+              }
+            >
               {label}
             </Link>
           ) : (

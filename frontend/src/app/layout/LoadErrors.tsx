@@ -8,6 +8,8 @@ import classes from './Frame.module.css';
 
 const DATA_NAMES: Record<string, string> = {
   bdbs: 'databases',
+  availability: 'the availability',
+  'cost-model': 'the prices',
   nodes: 'nodes',
   shards: 'shards',
   actions: 'actions',
@@ -33,6 +35,8 @@ const DATA_NAMES: Record<string, string> = {
   roles: 'roles',
   snapshots: 'snapshots',
   alerts: 'alert thresholds',
+  scenarios: 'the scenarios',
+  'scenario-runs': 'the scenario runs',
 };
 
 /** Statuses for a missing session, permission or object, which the component with the query reports. */

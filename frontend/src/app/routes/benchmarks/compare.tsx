@@ -1,14 +1,27 @@
 /** Comparison page of benchmark runs. */
-import { useSearch } from '@tanstack/react-router';
-import { CompareView } from '@/features/benchmarks/CompareView';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { CompareView } from '@/features/benchmarks/compare/CompareView';
 import classes from '../pages.module.css';
+import { BenchmarkTabs } from './BenchmarkTabs';
 
 export function BenchmarkComparePage() {
-  const { uids } = useSearch({ from: '/shell/benchmarks/compare' });
+  const { uids, baseline, group, column } = useSearch({ from: '/shell/benchmarks/compare' });
+  const navigate = useNavigate();
+  const numbers = uids.split(',').map(Number).filter(Boolean);
   return (
     <div className={classes.page}>
       <h1>Compare runs</h1>
-      <CompareView uids={uids.split(',').map(Number).filter(Boolean)} />
+      <BenchmarkTabs />
+      <CompareView
+        choice={{ uids: numbers, baseline, group, column }}
+        onChange={(part) =>
+          navigate({
+            to: '/benchmarks/compare',
+            search: { uids, baseline, group, column, ...part },
+            replace: true,
+          })
+        }
+      />
     </div>
   );
 }

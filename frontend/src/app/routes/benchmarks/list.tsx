@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { RunTable } from '@/features/benchmarks/RunTable';
 import classes from '../pages.module.css';
+import { BenchmarkTabs } from './BenchmarkTabs';
 
 export function BenchmarksPage() {
   const navigate = useNavigate();
@@ -20,6 +21,7 @@ export function BenchmarksPage() {
           New run
         </Button>
       </div>
+      <BenchmarkTabs />
       <RunTable />
     </div>
   );
