@@ -103,6 +103,7 @@ LITERALS_ALLOWED = {
     "driver/fake_agents.py": "master_link_status of Valkey",
     "api/cluster/cluster.py": "the only status that the REST reference defines for a license",
     "api/failures/availability.py": "the only body of a reply of the REST reference",
+    "local/simulation/database.py": "words of Valkey's replies",
     "schemas/alerting/alarms.py": "status of a list of alarms; the others are named after severities",
     "schemas/databases/bdb_fields.py": "background_op, which Shardboard does not use",
     "schemas/failures/availability.py": "statuses and roles of the health report, which its Literal types list",

@@ -162,6 +162,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get availability by month
+         * @description Return how long each database was served in a month, how long it was not, and how long this is unknown.
+         */
+        get: operations["get_availability_of_month_v1_availability_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/backup_locations": {
         parameters: {
             query?: never;
@@ -1143,6 +1163,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/bdbs/{uid}/availability/months": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get availability of database by month
+         * @description Return how long a database was served in each month, how long it was not, and how long this is unknown.
+         */
+        get: operations["get_availability_of_database_v1_bdbs__uid__availability_months_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/bdbs/{uid}/command": {
         parameters: {
             query?: never;
@@ -1553,7 +1593,9 @@ export interface paths {
          * Create benchmark
          * @description Start a benchmark run. The load nodes execute it and do not depend on the console or the browser.
          *
-         *     Required role: `admin`, `cluster_member`, or `db_member`.
+         *     Returns 409 if the run must be confirmed with the field that the error names: `benchmark_foreign_keys` if the database
+         *     contains keys that no benchmark wrote, `benchmark_memory`, or `benchmark_password`. Required role: `admin`,
+         *     `cluster_member`, or `db_member`.
          */
         post: operations["create_benchmark_v1_benchmarks_post"];
         delete?: never;
@@ -1571,10 +1613,34 @@ export interface paths {
         };
         /**
          * Compare benchmarks
-         * @description Compare 2 to 6 runs. Differences smaller than the variation between repetitions are not reported as differences.
+         * @description Compare 2 to 24 runs. Differences smaller than the variation between repetitions are not reported as differences.
          */
         get: operations["compare_benchmarks_v1_benchmarks_compare_get"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/benchmarks/cost_model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get cost model
+         * @description Return the prices with which the cost of RAM and flash is computed.
+         */
+        get: operations["get_cost_model_v1_benchmarks_cost_model_get"];
+        /**
+         * Set cost model
+         * @description Set all prices. Required role: `admin`.
+         */
+        put: operations["set_cost_model_v1_benchmarks_cost_model_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1696,6 +1762,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/benchmarks/{uid}/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get benchmark clients
+         * @description Return operations and latencies of each client of the load generators, after the run.
+         */
+        get: operations["get_benchmark_clients_v1_benchmarks__uid__clients_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/benchmarks/{uid}/meanwhile": {
         parameters: {
             query?: never;
@@ -1727,7 +1813,8 @@ export interface paths {
         };
         /**
          * Get benchmark report
-         * @description Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), or JSON in memtier_benchmark's format.
+         * @description Return the report of a run: Markdown, HTML, CSV (time series), JSON (everything), JSON in memtier_benchmark's format, or the
+         *     tables of the guide to memory drives.
          */
         get: operations["get_benchmark_report_v1_benchmarks__uid__report_get"];
         put?: never;
@@ -3614,9 +3701,10 @@ export interface paths {
         put?: never;
         /**
          * Start drill
-         * @description Start a failure drill on a node. The action and the timeline show its progress.
+         * @description Start a failure drill on a node. The action and the timeline show its progress. `DELETE /v1/actions/{action_uid}` ends it
+         *     early: the fault is removed at once.
          *
-         *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+         *     Returns 403 if the policy `drills_enabled` is off, and 409 if a drill is running on the node. Required role: `admin`.
          */
         post: operations["start_drill_v1_nodes__uid__actions_drill_post"];
         delete?: never;
@@ -4137,6 +4225,163 @@ export interface paths {
          * @description Delete a role that is not built in and not in use. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_role_v1_roles__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenario_runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List scenario runs
+         * @description Return scenario runs, newest first.
+         */
+        get: operations["list_scenario_runs_v1_scenario_runs_get"];
+        put?: never;
+        /**
+         * Create scenario run
+         * @description Execute a scenario: for each of its parts, create the databases, fill and measure them, and delete them unless `keep`.
+         *
+         *     Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases. Scenarios with a failure drill require
+         *     the role `admin`.
+         */
+        post: operations["create_scenario_run_v1_scenario_runs_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenario_runs/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get scenario run
+         * @description Return a scenario run, with the results of the parts that have ended.
+         */
+        get: operations["get_scenario_run_v1_scenario_runs__uid__get"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete scenario run
+         * @description Delete a scenario run that has ended, with its results. Its benchmark runs, and databases that were kept, remain.
+         *
+         *     Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases.
+         */
+        delete: operations["delete_scenario_run_v1_scenario_runs__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenario_runs/{uid}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get scenario report
+         * @description Return the report of a scenario run: published and measured values, and the deviations from the document.
+         */
+        get: operations["get_scenario_report_v1_scenario_runs__uid__report_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenario_runs/{uid}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop scenario run
+         * @description Stop a scenario run. Its results so far are kept, and its databases are deleted unless `keep`.
+         *
+         *     Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases.
+         */
+        post: operations["stop_scenario_run_v1_scenario_runs__uid__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenarios": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List scenarios
+         * @description Return the published benchmarks, and the largest scale at which this cluster can execute them.
+         */
+        get: operations["list_scenarios_v1_scenarios_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenarios/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get scenario
+         * @description Return a published benchmark, and the largest scale at which this cluster can execute it.
+         */
+        get: operations["get_scenario_v1_scenarios__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/scenarios/{name}/preflight": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check scenario
+         * @description Return what a scenario run would do: parts, time and memory, and the reasons why it cannot start. Nothing is stored.
+         *
+         *     Required role: `admin`, `cluster_member`, or `db_member`, not limited to some databases.
+         */
+        post: operations["preflight_scenario_v1_scenarios__name__preflight_post"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5040,7 +5285,8 @@ export interface paths {
          * @description Start a failure drill on all nodes of a zone at the same time (extension). Incident reports of the nodes show the
          *     loss of the zone.
          *
-         *     Returns 403 if the policy `drills_enabled` is off. Required role: `admin`.
+         *     Returns 403 if the policy `drills_enabled` is off, and 409 if a drill is running on one of the nodes. Required role:
+         *     `admin`.
          */
         post: operations["start_zone_drill_v1_zones__rack_id__actions_drill_post"];
         delete?: never;
@@ -5448,6 +5694,36 @@ export interface components {
              * @description Same as `access_token`, for compatibility with other clients.
              */
             jwt: string;
+        };
+        /** AvailabilityOfDatabase */
+        AvailabilityOfDatabase: {
+            /**
+             * Months
+             * @description Newest first.
+             */
+            months: components["schemas"]["MonthOfDatabase"][];
+            /**
+             * Timezone
+             * @constant
+             */
+            timezone: "UTC";
+        };
+        /** AvailabilityOfMonth */
+        AvailabilityOfMonth: {
+            /** Databases */
+            databases: components["schemas"]["MonthOfDatabase"][];
+            /** Month */
+            month: string;
+            /**
+             * Months
+             * @description All months with figures, newest first.
+             */
+            months: string[];
+            /**
+             * Timezone
+             * @constant
+             */
+            timezone: "UTC";
         };
         /**
          * AzureBlob
@@ -6080,6 +6356,11 @@ export interface components {
             reshard_preview?: components["schemas"]["ReshardPreview"];
             /** Roles Permissions */
             roles_permissions: components["schemas"]["RolePermission"][];
+            /**
+             * Scenario Run Uid
+             * @description The scenario run that created the database; missing for other databases (extension).
+             */
+            scenario_run_uid?: number;
             /** Shard Key Regex */
             shard_key_regex: components["schemas"]["RegexRule"][];
             /** Shard List */
@@ -6641,12 +6922,19 @@ export interface components {
             detail: string;
             drill: components["schemas"]["PlannedDrill"] | null;
             /**
+             * Error Code
+             * @description `benchmark_foreign_keys` if the run failed because the database contains keys of applications.
+             */
+            error_code?: string;
+            /**
              * Facts
              * @description Database, engine, and machines at the time of the run.
              */
             facts: {
                 [key: string]: unknown;
             };
+            /** @description Result of the search so far; `summary.find_max` after the run has ended. Null if the run does not search. */
+            find_max: components["schemas"]["FindMaxResult"] | null;
             /** Finished Time */
             finished_time?: string;
             /** Load Nodes */
@@ -6659,6 +6947,11 @@ export interface components {
             notes: string;
             /** Originator */
             originator: string;
+            /**
+             * Overwrite
+             * @description Whether the request confirmed that the run may overwrite keys or exceed the memory.
+             */
+            overwrite: boolean;
             /**
              * Phase
              * @description Index of the running phase; null if none is running.
@@ -6677,6 +6970,11 @@ export interface components {
             repetitions: number;
             /** Scenario */
             scenario: string;
+            /**
+             * Search
+             * @description Steps of the search of `find_max`, by repetition of the last phase, also while it is running.
+             */
+            search: components["schemas"]["SearchStep"][];
             sla: components["schemas"]["Sla"] | null;
             /** Started Time */
             started_time?: string;
@@ -6714,6 +7012,16 @@ export interface components {
             /** Uid */
             uid: number;
         };
+        /** BenchmarkClients */
+        BenchmarkClients: {
+            /**
+             * Parts
+             * @description Empty if the load generator does not report clients.
+             */
+            parts: components["schemas"]["ClientsPart"][];
+            /** Uid */
+            uid: number;
+        };
         /**
          * BenchmarkCreate
          * @description A benchmark run. Set `workload` or `command_line`, and `phases` if the run has several.
@@ -6727,6 +7035,10 @@ export interface components {
              */
             command_line?: string | null;
             drill?: components["schemas"]["PlannedDrill"] | null;
+            /** @description Compute the number of keys from the memory, instead of `key_minimum` and `key_maximum`. */
+            fill?: components["schemas"]["Fill"] | null;
+            /** @description `find_max` of the last phase. */
+            find_max?: components["schemas"]["FindMax"] | null;
             /**
              * Load Nodes
              * @description Uids of the nodes that generate the load; empty: the console chooses one.
@@ -6957,6 +7269,66 @@ export interface components {
              */
             metrics_exporter_cert: string;
         };
+        /**
+         * ClientStatistics
+         * @description A client: one connection to a database, or one to each shard with cluster-aware clients.
+         */
+        ClientStatistics: {
+            /** Average Ms */
+            average_ms: number | null;
+            /**
+             * Client
+             * @description Number of the client on its load node, from 0.
+             */
+            client: number;
+            /**
+             * Histogram
+             * @description Operations by latency in microseconds, from 1 to 1000000, which stands for 1 s and more. Only with `?histograms=true`.
+             */
+            histogram?: {
+                [key: string]: number;
+            } | null;
+            /**
+             * Max Average Ms
+             * @description Highest value of the average latency, which is computed after each operation.
+             */
+            max_average_ms: number | null;
+            /** Max Ms */
+            max_ms: number | null;
+            /**
+             * Node Uid
+             * @description Load node.
+             */
+            node_uid: number;
+            /**
+             * Ops
+             * @description Successful operations.
+             */
+            ops: number;
+            /** P50 Ms */
+            p50_ms: number | null;
+            /** P99 Ms */
+            p99_ms: number | null;
+        };
+        /**
+         * ClientsPart
+         * @description Clients of one repetition of one phase.
+         */
+        ClientsPart: {
+            /** Clients */
+            clients: components["schemas"]["ClientStatistics"][];
+            /**
+             * Omitted
+             * @description Clients that are not listed. Of each load node, 256 clients with the slowest operations are listed.
+             */
+            omitted: number;
+            /** Phase */
+            phase: number;
+            /** Phase Name */
+            phase_name: string;
+            /** Repetition */
+            repetition: number;
+        };
         /** ClusterHealth */
         ClusterHealth: {
             /** Active Alerts */
@@ -7177,6 +7549,10 @@ export interface components {
         };
         /** ComparedRun */
         ComparedRun: {
+            /** Bdb Name */
+            bdb_name: string;
+            /** @description Result of the search for the highest rate; null without a search. */
+            find_max: components["schemas"]["FindMaxResult"] | null;
             /** Name */
             name: string;
             /**
@@ -7186,11 +7562,15 @@ export interface components {
             percentiles: components["schemas"]["Percentile"][];
             /**
              * Repetitions
-             * @description Number of measured repetitions of the last phase.
+             * @description Number of measured repetitions of the last phase, or of confirmation runs.
              */
             repetitions: number;
+            /** Scenario */
+            scenario: string;
             /** Status */
             status: string;
+            /** Tags */
+            tags: components["schemas"]["Tag"][];
             /** Uid */
             uid: number;
         };
@@ -7198,6 +7578,8 @@ export interface components {
         Comparison: {
             /** Figures */
             figures: components["schemas"]["ComparedMeasurement"][];
+            /** @description Null unless `group` is set. */
+            ratios: components["schemas"]["Ratios"] | null;
             /** Runs */
             runs: components["schemas"]["ComparedRun"][];
             /** Settings */
@@ -7439,6 +7821,166 @@ export interface components {
             /** Ok */
             ok: boolean;
         };
+        /**
+         * Cost
+         * @description Nodes and cost of a data set, replicas included.
+         */
+        Cost: {
+            /**
+             * Amount
+             * @description Cost in the currency of the cost model; null without prices or nodes.
+             */
+            amount: number | null;
+            /**
+             * Flash
+             * @description Bytes of flash.
+             */
+            flash: number;
+            /**
+             * Nodes
+             * @description null if nodes have no capacity of this kind, or if their size is unknown.
+             */
+            nodes: number | null;
+            /**
+             * Ram
+             * @description Bytes of RAM.
+             */
+            ram: number;
+        };
+        /**
+         * CostModel
+         * @description Prices for the same period, in one currency.
+         * @example {
+         *       "currency": "EUR per month",
+         *       "flash_gb": 0.12,
+         *       "node": 180,
+         *       "ram_gb": 3.5
+         *     }
+         */
+        CostModel: {
+            /**
+             * Currency
+             * @description Text that is displayed with amounts, such as `EUR per month`.
+             */
+            currency: string;
+            /**
+             * Flash Gb
+             * @description Price of one GB (10^9 bytes) of flash.
+             */
+            flash_gb: number;
+            /**
+             * Node
+             * @description Price of one node, without RAM and flash for data.
+             */
+            node: number;
+            /**
+             * Ram Gb
+             * @description Price of one GB (10^9 bytes) of RAM.
+             */
+            ram_gb: number;
+        };
+        /**
+         * CostModelSetting
+         * @description The stored cost model.
+         */
+        CostModelSetting: {
+            /** @description null until prices are set. */
+            prices: components["schemas"]["CostModel"] | null;
+        };
+        /**
+         * CpuPinning
+         * @description Cores on which the processes of a node run.
+         */
+        CpuPinning: {
+            /**
+             * Cores Per Shard
+             * @description Divides the cores in `shards` into groups of this size, and each shard runs on one group. Cores that remain are not used. 0: all shards share the cores.
+             */
+            cores_per_shard: number;
+            /**
+             * Mode
+             * @description `numa`: each shard runs on the cores of one NUMA node, and the NUMA nodes get the same number of shards. `cores`: shards run on the cores in `shards`.
+             * @enum {string}
+             */
+            mode: "off" | "numa" | "cores";
+            /**
+             * Proxy
+             * @description Cores of the proxy, which shards in mode `numa` do not use. If empty, the proxy may use all cores.
+             */
+            proxy: string;
+            /**
+             * Shards
+             * @description Cores of shards in mode `cores`, for example `0-3,8`. If empty, shards may use all cores.
+             */
+            shards: string;
+        };
+        /**
+         * CpuPinningUpdate
+         * @description Cores on which the processes of a node must run. Replaces the previous setting.
+         */
+        CpuPinningUpdate: {
+            /**
+             * Cores Per Shard
+             * @description Divides the cores in `shards` into groups of this size, and each shard runs on one group. Cores that remain are not used. 0: all shards share the cores.
+             * @default 0
+             */
+            cores_per_shard?: number;
+            /**
+             * Mode
+             * @description `numa`: each shard runs on the cores of one NUMA node, and the NUMA nodes get the same number of shards. `cores`: shards run on the cores in `shards`.
+             * @default off
+             * @enum {string}
+             */
+            mode?: "off" | "numa" | "cores";
+            /**
+             * Proxy
+             * @description Cores of the proxy, which shards in mode `numa` do not use. If empty, the proxy may use all cores.
+             * @default
+             */
+            proxy?: string;
+            /**
+             * Shards
+             * @description Cores of shards in mode `cores`, for example `0-3,8`. If empty, shards may use all cores.
+             * @default
+             */
+            shards?: string;
+        };
+        /**
+         * CpuTopology
+         * @description Cores of a machine that are online and that the agent may use.
+         */
+        CpuTopology: {
+            /** Numa Nodes */
+            numa_nodes: components["schemas"]["NumaNode-Input"][];
+            /**
+             * Offline
+             * @default
+             */
+            offline?: string;
+            /**
+             * Siblings
+             * @default []
+             */
+            siblings?: string[];
+        };
+        /**
+         * Cpus
+         * @description Cores of the machine.
+         */
+        Cpus: {
+            /** Numa Nodes */
+            numa_nodes: components["schemas"]["NumaNode-Output"][];
+            /**
+             * Offline
+             * @description Cores that are offline; empty if there are none.
+             */
+            offline: string;
+            /**
+             * Siblings
+             * @description Cores that are threads of the same physical core, if there are several.
+             */
+            siblings: string[];
+        };
         /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterName"];
@@ -7473,10 +8015,20 @@ export interface components {
         /** CurvePoint */
         CurvePoint: {
             /**
+             * Amount
+             * @description Cost with this RAM.
+             */
+            amount: number | null;
+            /**
              * Hit Ratio
              * @description Expected ratio of reads and writes whose value is in RAM, 0-1.
              */
             hit_ratio: number;
+            /**
+             * Nodes
+             * @description Nodes that the database needs with this RAM.
+             */
+            nodes: number | null;
             /**
              * Ram Size
              * @description RAM of the database in bytes, including replicas, as in `bigstore_ram_size`.
@@ -7916,6 +8468,118 @@ export interface components {
             message: string;
         };
         /**
+         * Fill
+         * @description Number of keys that fill the memory, computed as in the published guide to memory drives: (memory - reserve) x share /
+         *     overhead / size of a value, divided among the servers.
+         */
+        Fill: {
+            /**
+             * Basis
+             * @description The memory limit of the database, or the memory of the nodes that hold its shards. Default: the limit, if the database has one.
+             */
+            basis?: ("database" | "nodes") | null;
+            /**
+             * Overhead
+             * @description Memory of a key with its value, divided by the size of its value. Default: 1.1 as in the guide, or for values smaller than 1,000 bytes an estimate.
+             */
+            overhead?: number | null;
+            /**
+             * Reserve Bytes
+             * @description Memory that is left free, on each node for the basis `nodes`. Default: 8 GiB of each node, and nothing of the memory limit of a database.
+             */
+            reserve_bytes?: number | null;
+            /**
+             * Servers
+             * @description Number of servers that share the memory, without replicas. Default: the primaries of the database.
+             */
+            servers?: number | null;
+            /**
+             * Share Of Memory
+             * @default 0.9
+             */
+            share_of_memory?: number;
+        };
+        /**
+         * FindMax
+         * @description Search for the highest rate within a latency limit. Each step lasts `test_time` seconds of the workload.
+         */
+        FindMax: {
+            /**
+             * Confirmations
+             * @description Number of runs at the found rate. Most of them must meet the limit.
+             * @default 3
+             */
+            confirmations?: number;
+            /**
+             * Limit
+             * @description The limited latency.
+             * @enum {string}
+             */
+            limit: "average_ms" | "p99_ms";
+            /**
+             * Ms
+             * @description The limit in milliseconds.
+             */
+            ms: number;
+        };
+        /**
+         * FindMaxResult
+         * @description Highest rate within a latency limit.
+         */
+        FindMaxResult: {
+            /** Average Ms */
+            average_ms: number | null;
+            /**
+             * Confirmations
+             * @description Number of confirmation runs at this rate.
+             */
+            confirmations: number;
+            /**
+             * Confirmed
+             * @description Whether all confirmation runs were made, and most of them met the limit.
+             */
+            confirmed: boolean;
+            /**
+             * Curve
+             * @description Points by rate: rate, average latency in ms, P99 latency in ms, and whether the limit was met.
+             */
+            curve: [
+                number,
+                number | null,
+                number | null,
+                boolean
+            ][];
+            /**
+             * Limit
+             * @enum {string}
+             */
+            limit: "average_ms" | "p99_ms";
+            /**
+             * Limited By
+             * @description Why the next higher rate missed the limit. Except for `database`, the database may serve a higher rate.
+             */
+            limited_by: ("database" | "generator" | "connections") | null;
+            /** Ms */
+            ms: number;
+            /**
+             * Ops Per Second
+             * @description Throughput at this rate, in the median confirmation run.
+             */
+            ops_per_second: number | null;
+            /** P99 Ms */
+            p99_ms: number | null;
+            /**
+             * Rate
+             * @description Highest rate that met the limit; null if none did.
+             */
+            rate: number | null;
+            /**
+             * Text
+             * @description The result as a sentence.
+             */
+            text: string;
+        };
+        /**
          * Finding
          * @description A reason for losses, or why an import is not possible.
          */
@@ -8169,12 +8833,27 @@ export interface components {
          * @description One setting of a machine.
          */
         HostCheck: {
+            /**
+             * Apply
+             * @default
+             */
+            apply?: string;
             /** Good */
             good: boolean;
             /** Impact */
             impact: string;
             /** Name */
             name: string;
+            /**
+             * Optional
+             * @default false
+             */
+            optional?: boolean;
+            /**
+             * Persist
+             * @default
+             */
+            persist?: string;
             /** Remedy */
             remedy: string;
             /** Value */
@@ -8854,6 +9533,22 @@ export interface components {
              */
             ttl?: number;
         };
+        /**
+         * KeySampleOut
+         * @description Sample of the keys in the database.
+         */
+        KeySampleOut: {
+            /**
+             * Foreign
+             * @description Number of sampled keys that no benchmark wrote.
+             */
+            foreign: number;
+            /**
+             * Sampled
+             * @description Number of sampled keys: up to 20 of each of 16 shards.
+             */
+            sampled: number;
+        };
         /** LargeKey */
         LargeKey: {
             /** Bytes */
@@ -9167,6 +9862,11 @@ export interface components {
          */
         MachineCheck: {
             /**
+             * Apply
+             * @description Shell commands for the distribution of the node that change the setting until the machine restarts. Run them as root. Empty if there are none.
+             */
+            apply: string;
+            /**
              * Costs
              * @description Effect of a wrong value.
              */
@@ -9180,6 +9880,16 @@ export interface components {
             mends: string;
             /** Name */
             name: string;
+            /**
+             * Optional
+             * @description Whether the setting only matters for exact measurements. A bad value is then not a problem of the node.
+             */
+            optional: boolean;
+            /**
+             * Persist
+             * @description Shell commands that change the setting from the next restart on; empty if there are none.
+             */
+            persist: string;
             /** Value */
             value: string;
         };
@@ -9304,6 +10014,50 @@ export interface components {
              */
             shard: string;
         };
+        /**
+         * MemoryFillOut
+         * @description Number of keys that fill the memory, and what it is computed from.
+         */
+        MemoryFillOut: {
+            /**
+             * Basis
+             * @enum {string}
+             */
+            basis: "database" | "nodes";
+            /**
+             * Formula
+             * @description The computation as text.
+             */
+            formula: string;
+            /**
+             * Keys
+             * @description Keys of the database; 0 if no memory is left.
+             */
+            keys: number;
+            /** Keys Per Server */
+            keys_per_server: number;
+            /**
+             * Memory
+             * @description Memory of the basis in bytes, including replicas.
+             */
+            memory: number;
+            /** Overhead */
+            overhead: number;
+            /**
+             * Reserve Bytes
+             * @description Memory that is left free, on all nodes together.
+             */
+            reserve_bytes: number;
+            /** Servers */
+            servers: number;
+            /** Share Of Memory */
+            share_of_memory: number;
+            /**
+             * Value Bytes
+             * @description Size of a value: the largest average of the phases that write.
+             */
+            value_bytes: number;
+        };
         /** MigrationReply */
         MigrationReply: {
             /**
@@ -9346,6 +10100,52 @@ export interface components {
              * @description Uid of the target node. `target_node` is accepted as another name.
              */
             target_node_uid: number;
+        };
+        /**
+         * MonthOfDatabase
+         * @description Availability of a database in one month. `served`, `failed`, and `unknown` add up to the counted time.
+         */
+        MonthOfDatabase: {
+            /** Bdb Uid */
+            bdb_uid: number;
+            /**
+             * Counted From
+             * @description Start of the counted time, ISO 8601.
+             */
+            counted_from: string;
+            /**
+             * Counted Until
+             * @description End of the counted time so far, ISO 8601.
+             */
+            counted_until: string;
+            /**
+             * Failed
+             * @description Seconds in which at least one slot was not served.
+             */
+            failed: number;
+            /**
+             * Month
+             * @description Calendar month in UTC.
+             * @example 2026-11
+             */
+            month: string;
+            /** Name */
+            name: string;
+            /**
+             * Percent
+             * @description Served seconds in percent of served and failed seconds, rounded down to five digits; null if nothing is known.
+             */
+            percent: number | null;
+            /**
+             * Served
+             * @description Seconds in which all slots were served.
+             */
+            served: number;
+            /**
+             * Unknown
+             * @description Seconds in which nothing is known. They never count as served.
+             */
+            unknown: number;
         };
         /**
          * MountPoint
@@ -9864,6 +10664,9 @@ export interface components {
             bigstore_size: number;
             /** Cores */
             cores: number;
+            cpu_pinning: components["schemas"]["CpuPinning"];
+            cpu_pinning_state: components["schemas"]["PinningState"];
+            cpus?: components["schemas"]["Cpus"];
             /**
              * Engine Version
              * @description Version of valkey-server; empty if it is not installed.
@@ -10000,6 +10803,7 @@ export interface components {
             architecture: string;
             /** Cores */
             cores: number;
+            cpus?: components["schemas"]["CpuTopology"] | null;
             /** Engine Version */
             engine_version: string;
             firewall?: components["schemas"]["FirewallReport"] | null;
@@ -10156,6 +10960,7 @@ export interface components {
              * @description Whether the node can get new shards.
              */
             accept_servers?: boolean | null;
+            cpu_pinning?: components["schemas"]["CpuPinningUpdate"] | null;
             /** External Addr */
             external_addr?: string[] | null;
             /** Max Listeners */
@@ -10219,6 +11024,26 @@ export interface components {
         NodeUpgrades: {
             /** Databases */
             databases: components["schemas"]["NodeUpgrade"][];
+        };
+        /**
+         * NumaNode
+         * @description A group of cores with their own memory.
+         */
+        "NumaNode-Input": {
+            /** Cores */
+            cores: string;
+            /** Id */
+            id: number;
+        };
+        /** NumaNode */
+        "NumaNode-Output": {
+            /**
+             * Cores
+             * @description Its cores that are online and that the agent may use, for example `0-11,24-35`.
+             */
+            cores: string;
+            /** Id */
+            id: number;
         };
         /** ObjectStats */
         ObjectStats: {
@@ -10375,15 +11200,46 @@ export interface components {
         Phase: {
             /** Command Line */
             command_line?: string | null;
+            /** @description Search for the highest rate instead of one measurement. Only in the last phase. */
+            find_max?: components["schemas"]["FindMax"] | null;
             /** Name */
             name: string;
             workload?: components["schemas"]["Workload"] | null;
         };
         /** PhaseOut */
         PhaseOut: {
+            find_max?: components["schemas"]["FindMax"] | null;
             /** Name */
             name: string;
             workload: components["schemas"]["Workload"];
+        };
+        /**
+         * PinningState
+         * @description The pinning that the agent has applied.
+         */
+        PinningState: {
+            /**
+             * Detail
+             * @description Why the setting, or a part of it, is not applied.
+             */
+            detail: string;
+            /**
+             * Proxy
+             * @description Cores of the proxy; empty if it is not pinned.
+             */
+            proxy: string;
+            /**
+             * Shards
+             * @description Cores of each running shard by uid; empty without pinning.
+             */
+            shards: {
+                [key: string]: components["schemas"]["ShardCores"];
+            };
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "off" | "active" | "failed";
         };
         /**
          * PlannedDrill
@@ -10457,6 +11313,10 @@ export interface components {
         Preflight: {
             /** Concerns */
             concerns: components["schemas"]["PreflightWarningOut"][];
+            /** @description Number of keys that fill the memory, with the `fill` of the request or its defaults. The run uses it only if the request contains `fill`. */
+            fill: components["schemas"]["MemoryFillOut"];
+            /** @description Null if no node could be reached to sample keys. */
+            key_sample: components["schemas"]["KeySampleOut"] | null;
             /**
              * Keys
              * @description Maximum number of keys that the run can write.
@@ -10480,7 +11340,7 @@ export interface components {
             repetitions: number;
             /**
              * Seconds
-             * @description Duration in seconds; null if a number of requests limits the run.
+             * @description Duration in seconds, estimated for a search; null if a number of requests limits the run.
              */
             seconds: number | null;
         };
@@ -10605,6 +11465,7 @@ export interface components {
         RamCurve: {
             /** Bdb Uid */
             bdb_uid: number;
+            costs: components["schemas"]["RamCurveCosts"];
             /**
              * Detail
              * @description Reason why there is no curve or some shards are not included; otherwise empty.
@@ -10635,6 +11496,84 @@ export interface components {
              * @description Number of reads and writes that the estimate is based on; older ones have less weight.
              */
             uses: number;
+        };
+        /**
+         * RamCurveCosts
+         * @description Nodes and cost of the database, on nodes like the smallest of this cluster that have flash.
+         */
+        RamCurveCosts: {
+            /**
+             * Currency
+             * @description Currency of the cost model; null without prices, and amounts are null then.
+             */
+            currency: string | null;
+            /**
+             * Node Factor
+             * @description How many times the nodes RAM only needs.
+             */
+            node_factor: number | null;
+            /**
+             * Node Flash
+             * @description Flash of a node in bytes.
+             */
+            node_flash: number;
+            /**
+             * Node Ram
+             * @description RAM of a node in bytes; 0 if unknown.
+             */
+            node_ram: number;
+            /** @description With the current RAM limit, and the rest on flash. */
+            now: components["schemas"]["Cost"];
+            /** @description With all values in RAM. */
+            ram_only: components["schemas"]["Cost"];
+            /**
+             * Saving
+             * @description Share of the cost of RAM only that flash saves, 0-1; negative if it costs more.
+             */
+            saving: number | null;
+        };
+        /** RatioRow */
+        RatioRow: {
+            /**
+             * Differences
+             * @description One entry for each column after the first.
+             */
+            differences: (components["schemas"]["Difference"] | null)[];
+            /** Label */
+            label: string;
+            /**
+             * Values
+             * @description One entry for each column, over all repetitions of its runs; null if it has none in this row.
+             */
+            values: (components["schemas"]["Distribution"] | null)[];
+        };
+        /** RatioTable */
+        RatioTable: {
+            /**
+             * Name
+             * @enum {string}
+             */
+            name: "ops_per_second" | "average_ms" | "p99_ms";
+            /** Rows */
+            rows: components["schemas"]["RatioRow"][];
+        };
+        /**
+         * Ratios
+         * @description Factors between columns of runs, by group.
+         */
+        Ratios: {
+            /**
+             * Columns
+             * @description Databases or values of the tag. The first is the baseline.
+             */
+            columns: string[];
+            /**
+             * Group
+             * @enum {string}
+             */
+            group: "scenario" | "phase" | "name";
+            /** Tables */
+            tables: components["schemas"]["RatioTable"][];
         };
         /** RebalanceReply */
         RebalanceReply: {
@@ -10674,6 +11613,14 @@ export interface components {
          * @description Reply to the deletion of a run.
          */
         RemovedRun: {
+            /** Uid */
+            uid: number;
+        };
+        /**
+         * RemovedScenarioRun
+         * @description Reply to the deletion of a scenario run.
+         */
+        RemovedScenarioRun: {
             /** Uid */
             uid: number;
         };
@@ -11077,6 +12024,12 @@ export interface components {
             longest_outage_seconds: number;
             /** Max Ms */
             max_ms: number | null;
+            /**
+             * Mismatched Keys
+             * @description The first keys with a value that differs from the one written by `data_verify`, at most 5 of each load node. Their number is the error `mismatch`.
+             * @default []
+             */
+            mismatched_keys?: string[];
             /** Misses */
             misses: number;
             /**
@@ -11124,6 +12077,88 @@ export interface components {
             warnings: string[];
             /** Writes */
             writes: number;
+        };
+        /** ResultColumn */
+        ResultColumn: {
+            /** Name */
+            name: string;
+            /**
+             * Unit
+             * @description Empty for numbers without a unit and for text.
+             */
+            unit: string;
+        };
+        /**
+         * ResultFigure
+         * @description A single value, such as a ratio.
+         */
+        ResultFigure: {
+            /** Measured */
+            measured?: number | string | null;
+            /** Name */
+            name: string;
+            /** Published */
+            published?: number | string | null;
+            /** Unit */
+            unit: string;
+        };
+        /**
+         * ResultRow
+         * @description A row of a table. Both lists have one value per column; null = unknown.
+         */
+        ResultRow: {
+            /** Label */
+            label: string;
+            /**
+             * Measured
+             * @description Null until the row was measured.
+             */
+            measured: (number | string | null)[] | null;
+            /**
+             * Published
+             * @description Values as printed in the document; null if it has no such row.
+             */
+            published: (number | string | null)[] | null;
+        };
+        /**
+         * ResultSeries
+         * @description Points of a chart, in the order of the horizontal axis. Series with the same unit belong to the same chart.
+         */
+        ResultSeries: {
+            /**
+             * Ideal
+             * @description Whether this is the ideal line and not a measurement.
+             */
+            ideal: boolean;
+            /** Name */
+            name: string;
+            /** Points */
+            points: [
+                number,
+                number
+            ][];
+            /**
+             * Unit
+             * @description Unit of the vertical axis.
+             */
+            unit: string;
+            /**
+             * X Unit
+             * @description Quantity of the horizontal axis, such as `nodes`.
+             */
+            x_unit: string;
+        };
+        /** ResultTable */
+        ResultTable: {
+            /**
+             * Columns
+             * @description Columns of the values, without the column of the labels.
+             */
+            columns: components["schemas"]["ResultColumn"][];
+            /** Rows */
+            rows: components["schemas"]["ResultRow"][];
+            /** Title */
+            title: string;
         };
         /** Retention */
         Retention: {
@@ -11408,6 +12443,394 @@ export interface components {
             source: string;
             /** Title */
             title: string;
+        };
+        /**
+         * ScenarioFit
+         * @description The largest scale at which the cluster can execute the scenario now.
+         */
+        ScenarioFit: {
+            /**
+             * Description
+             * @description One sentence about the limit.
+             */
+            description: string;
+            /**
+             * Deviations
+             * @description Differences from the document at this scale, one sentence each.
+             */
+            deviations: string[];
+            /**
+             * Limited By
+             * @description Resource that prevents a larger scale; empty if the published size fits.
+             * @enum {string}
+             */
+            limited_by: "" | "memory" | "flash" | "shards" | "nodes" | "load_nodes" | "policy";
+            /**
+             * Scale
+             * @description 0 if the cluster cannot execute it at any scale.
+             */
+            scale: number;
+        };
+        /**
+         * ScenarioOut
+         * @description A published benchmark.
+         */
+        ScenarioOut: {
+            /** About */
+            about: string;
+            /**
+             * Document
+             * @description Number of the document, and the part of it that the scenario reproduces.
+             */
+            document: string;
+            fit: components["schemas"]["ScenarioFit"];
+            /**
+             * Memory
+             * @description Memory that the largest part needs at the published size, in bytes.
+             */
+            memory: number;
+            /** Name */
+            name: string;
+            /** Needs */
+            needs: string;
+            /**
+             * Parts
+             * @description Parts at the published size, in the order of execution.
+             */
+            parts: components["schemas"]["ScenarioPart"][];
+            /** @description Published results. Nothing is measured here. */
+            published: components["schemas"]["ScenarioResult"];
+            /**
+             * Result
+             * @description Kind of the result tables.
+             */
+            result: string;
+            /**
+             * Seconds
+             * @description Estimated duration at the published size; null if it is unknown.
+             */
+            seconds: number | null;
+            /**
+             * Source
+             * @description Publication.
+             */
+            source: string;
+            /** Title */
+            title: string;
+            /**
+             * Unpublished
+             * @description Parameters that the document does not state, and the values that were chosen instead.
+             */
+            unpublished: string[];
+        };
+        /**
+         * ScenarioPart
+         * @description A part of a scenario: equal databases, and the benchmark run that is executed on each of them.
+         */
+        ScenarioPart: {
+            /**
+             * Database
+             * @description Fields of `POST /v1/bdbs`.
+             */
+            database: {
+                [key: string]: unknown;
+            };
+            /**
+             * Databases
+             * @description Number of equal databases, whose runs are executed at the same time.
+             */
+            databases: number;
+            /** @description `node_uid` is chosen when the part starts. */
+            drill: components["schemas"]["PlannedDrill"] | null;
+            /**
+             * Find Max
+             * @description Search for the highest throughput within a latency limit.
+             */
+            find_max: {
+                [key: string]: unknown;
+            } | null;
+            /** Name */
+            name: string;
+            /**
+             * Nodes
+             * @description Number of nodes that the document uses for this part.
+             */
+            nodes: number;
+            /** Phases */
+            phases: components["schemas"]["PhaseOut"][];
+            /** Repetitions */
+            repetitions: number;
+            /**
+             * Reuse
+             * @description Whether the part uses the databases of the previous one.
+             */
+            reuse: boolean;
+            sla: components["schemas"]["Sla"] | null;
+        };
+        /**
+         * ScenarioPreflight
+         * @description Preview of a scenario run. Nothing is stored.
+         */
+        ScenarioPreflight: {
+            /** Deviations */
+            deviations: string[];
+            /**
+             * Flash
+             * @description Space on flash that the run needs at the same time, in bytes.
+             */
+            flash: number;
+            /** Keep */
+            keep: boolean;
+            /**
+             * Keys
+             * @description Number of keys that the largest part writes.
+             */
+            keys: number;
+            /**
+             * Load Nodes
+             * @description Uids of the nodes that generate the load.
+             */
+            load_nodes: number[];
+            /**
+             * Memory
+             * @description Memory that the run needs at the same time, in bytes, including replicas.
+             */
+            memory: number;
+            /** Parts */
+            parts: components["schemas"]["ScenarioPart"][];
+            /** Problems */
+            problems: components["schemas"]["ScenarioProblem"][];
+            /** Scale */
+            scale: number;
+            /** Scenario */
+            scenario: string;
+            /**
+             * Seconds
+             * @description Estimated duration; null if it is unknown.
+             */
+            seconds: number | null;
+        };
+        /**
+         * ScenarioProblem
+         * @description A reason why a scenario cannot start at a scale, or a warning.
+         */
+        ScenarioProblem: {
+            /**
+             * Blocks
+             * @description Whether the request to start the scenario is rejected.
+             */
+            blocks: boolean;
+            /** Code */
+            code: string;
+            /** Description */
+            description: string;
+        };
+        /**
+         * ScenarioResult
+         * @description Published and measured results.
+         */
+        ScenarioResult: {
+            /**
+             * Deviations
+             * @description Differences from the document, one sentence each.
+             */
+            deviations: string[];
+            /** Figures */
+            figures: components["schemas"]["ResultFigure"][];
+            /** Series */
+            series: components["schemas"]["ResultSeries"][];
+            /** Tables */
+            tables: components["schemas"]["ResultTable"][];
+        };
+        /**
+         * ScenarioRun
+         * @description A scenario that is or was executed.
+         */
+        ScenarioRun: {
+            /** Action Uid */
+            action_uid: string;
+            /** Created Time */
+            created_time: string;
+            /**
+             * Detail
+             * @description Message, for example why the run failed; otherwise empty.
+             */
+            detail: string;
+            /** Document */
+            document: string;
+            /** Finished Time */
+            finished_time?: string;
+            /** Keep */
+            keep: boolean;
+            /**
+             * Load Nodes
+             * @description Uids of the nodes that generate the load.
+             */
+            load_nodes: number[];
+            /** Originator */
+            originator: string;
+            /**
+             * Part
+             * @description Index of the part that is executed; null if none is.
+             */
+            part: number | null;
+            /** Parts */
+            parts: components["schemas"]["ScenarioRunPart"][];
+            /**
+             * Progress
+             * @description 0-100
+             */
+            progress: number;
+            /** @description Published values, and the values measured so far. */
+            result: components["schemas"]["ScenarioResult"];
+            /** Scale */
+            scale: number;
+            /** Scenario */
+            scenario: string;
+            /** Started Time */
+            started_time?: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "stopped";
+            /**
+             * Step
+             * @description Current step of the run; empty if it has ended.
+             */
+            step: string;
+            /**
+             * Time Left
+             * @description Estimated remaining time in seconds; null if it is unknown.
+             */
+            time_left: number | null;
+            /** Title */
+            title: string;
+            /** Uid */
+            uid: number;
+        };
+        /**
+         * ScenarioRunCreate
+         * @description A scenario to execute.
+         */
+        ScenarioRunCreate: {
+            /**
+             * Keep
+             * @description Keep the databases after the run.
+             * @default false
+             */
+            keep?: boolean;
+            /**
+             * Load Nodes
+             * @description Uids of the nodes that generate the load; empty: the console chooses them.
+             * @default []
+             */
+            load_nodes?: number[];
+            /**
+             * Scale
+             * @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size.
+             */
+            scale: number;
+            /**
+             * Scenario
+             * @description Name of the scenario.
+             */
+            scenario: string;
+        };
+        /**
+         * ScenarioRunPart
+         * @description Progress of a part.
+         */
+        ScenarioRunPart: {
+            /**
+             * Bdb Uids
+             * @description Databases of the part. They no longer exist when the part has ended, unless kept.
+             */
+            bdb_uids: number[];
+            /**
+             * Benchmark Uids
+             * @description Benchmark runs of the part, one per database.
+             */
+            benchmark_uids: number[];
+            /**
+             * Detail
+             * @description Message, for example why the part failed; otherwise empty.
+             */
+            detail: string;
+            /** Name */
+            name: string;
+            plan: components["schemas"]["ScenarioPart"];
+            /**
+             * Progress
+             * @description 0-100
+             */
+            progress: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "waiting" | "creating" | "measuring" | "removing" | "completed" | "failed" | "stopped" | "skipped";
+        };
+        /**
+         * ScenarioSize
+         * @description Scale of a scenario run.
+         */
+        ScenarioSize: {
+            /**
+             * Keep
+             * @description Keep the databases after the run.
+             * @default false
+             */
+            keep?: boolean;
+            /**
+             * Load Nodes
+             * @description Uids of the nodes that generate the load; empty: the console chooses them.
+             * @default []
+             */
+            load_nodes?: number[];
+            /**
+             * Scale
+             * @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size.
+             */
+            scale: number;
+        };
+        /**
+         * SearchStep
+         * @description A step of a search: the load at one rate. The results are null until the step has ended.
+         */
+        SearchStep: {
+            /** Average Ms */
+            average_ms: number | null;
+            /**
+             * Limited By
+             * @description Why the limit was missed; null if it was met. `generator`: the load generator sent requests late; `connections`: all connections were waiting for replies, although each reply was within the limit.
+             */
+            limited_by: ("database" | "generator" | "connections") | null;
+            /**
+             * Met
+             * @description Whether the latency was within the limit, and 99% of the rate was reached.
+             */
+            met: boolean | null;
+            /** Ops Per Second */
+            ops_per_second: number | null;
+            /** P99 Ms */
+            p99_ms: number | null;
+            /**
+             * Purpose
+             * @description `peak`: as fast as replies arrive; `search`: at a rate; `confirmation`: at the found rate.
+             * @enum {string}
+             */
+            purpose: "peak" | "search" | "confirmation";
+            /**
+             * Rate
+             * @description Requests per second over all load nodes; null for `peak`.
+             */
+            rate: number | null;
+            /**
+             * Steady
+             * @description Whether most seconds agree with `met`. If not, the step is repeated.
+             */
+            steady: boolean | null;
         };
         /**
          * SecondFactorCode
@@ -11764,6 +13187,16 @@ export interface components {
              */
             total: number;
         };
+        /** ShardCores */
+        ShardCores: {
+            /** Cores */
+            cores: string;
+            /**
+             * Numa Nodes
+             * @description NUMA nodes of these cores.
+             */
+            numa_nodes: string;
+        };
         /** ShardHealth */
         ShardHealth: {
             /** Detailed Status */
@@ -11997,6 +13430,8 @@ export interface components {
         };
         /** Summary */
         Summary: {
+            /** @description Result of a search. `percentiles`, `spread`, and `verdict` are those of its confirmation runs then. */
+            find_max?: components["schemas"]["FindMaxResult"] | null;
             /**
              * Percentiles
              * @description Latency by percentile over all repetitions of the measured phase, from merged histograms.
@@ -12441,6 +13876,11 @@ export interface components {
             /** Data Size Range */
             data_size_range?: string | null;
             /**
+             * Data Verify
+             * @description Write values that are derived from the name of their key and their size, and check the value that each GET returns. Values that differ are errors of the type `mismatch`.
+             */
+            data_verify?: boolean | null;
+            /**
              * Distinct Client Seed
              * @description If false, all clients use the same keys in the same order.
              */
@@ -12528,6 +13968,11 @@ export interface components {
             test_time?: number | null;
             /** Threads */
             threads?: number | null;
+            /**
+             * Verify Only
+             * @description Only read and check the keys that SETs of this workload would have written.
+             */
+            verify_only?: boolean | null;
             /** Wait Ratio */
             wait_ratio?: string | null;
             /** Wait Timeout */
@@ -13236,6 +14681,94 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_availability_of_month_v1_availability_get: {
+        parameters: {
+            query?: {
+                /** @description Month in UTC (`2026-11`). Default: the current month. */
+                month?: string | null;
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AvailabilityOfMonth"];
+                    "text/csv": unknown;
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -18792,6 +20325,103 @@ export interface operations {
             };
         };
     };
+    get_availability_of_database_v1_bdbs__uid__availability_months_get: {
+        parameters: {
+            query?: {
+                format?: "json" | "csv";
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AvailabilityOfDatabase"];
+                    "text/csv": unknown;
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     run_command_v1_bdbs__uid__command_post: {
         parameters: {
             query?: {
@@ -21274,8 +22904,15 @@ export interface operations {
     compare_benchmarks_v1_benchmarks_compare_get: {
         parameters: {
             query: {
-                /** @description Comma-separated uids of 2 to 6 runs. The first is the baseline. */
+                /** @description Comma-separated uids of 2 to 24 runs. */
                 uids: string;
+                /** @description Uid of the baseline. Default: the first run. */
+                baseline?: number | null;
+                /** @description Also return tables of factors with one row for each scenario, phase name, or name of runs. The column of the baseline is the baseline of each row. */
+                group?: ("scenario" | "phase" | "name") | null;
+                /** @description Columns of these tables: `database`, or the key of a tag. */
+                column?: string;
+                format?: "json" | "markdown" | "csv";
             };
             header?: never;
             path?: never;
@@ -21321,6 +22958,184 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_cost_model_v1_benchmarks_cost_model_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostModelSetting"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    set_cost_model_v1_benchmarks_cost_model_put: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CostModel"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostModelSetting"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -22056,6 +23871,107 @@ export interface operations {
             };
         };
     };
+    get_benchmark_clients_v1_benchmarks__uid__clients_get: {
+        parameters: {
+            query?: {
+                /** @description Return only this phase. */
+                phase?: number | null;
+                /** @description Return only this repetition. */
+                repetition?: number | null;
+                /** @description Include the latency histogram of each client. */
+                histograms?: boolean;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BenchmarkClients"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     get_benchmark_activity_v1_benchmarks__uid__meanwhile_get: {
         parameters: {
             query?: {
@@ -22155,8 +24071,8 @@ export interface operations {
     get_benchmark_report_v1_benchmarks__uid__report_get: {
         parameters: {
             query?: {
-                /** @description `memtier` is the load generator's JSON report of the last repetition. */
-                format?: "markdown" | "csv" | "json" | "html" | "memtier";
+                /** @description `memtier` is the load generator's JSON report of the last repetition. `guide` is a CSV with a row for each phase, and `histogram` has the latencies of each client in the last repetition, both as in the published guide to memory drives. */
+                format?: "markdown" | "csv" | "json" | "html" | "memtier" | "guide" | "histogram";
             };
             header?: never;
             path: {
@@ -32187,6 +34103,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -35614,6 +37539,912 @@ export interface operations {
             };
             /** @description The request conflicts with the current state, for example because another action is running */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_scenario_runs_v1_scenario_runs_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                offset?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioRun"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    create_scenario_run_v1_scenario_runs_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
+                strict?: string | null;
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScenarioRunCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioRun"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_scenario_run_v1_scenario_runs__uid__get: {
+        parameters: {
+            query?: {
+                /** @description An earlier run of the same scenario, for tables that compare both. */
+                baseline?: number | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioRun"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_scenario_run_v1_scenario_runs__uid__delete: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RemovedScenarioRun"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_scenario_report_v1_scenario_runs__uid__report_get: {
+        parameters: {
+            query?: {
+                format?: "markdown" | "csv" | "json" | "html";
+                /** @description An earlier run of the same scenario, for tables that compare both. */
+                baseline?: number | null;
+            };
+            header?: never;
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    stop_scenario_run_v1_scenario_runs__uid__stop_post: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path: {
+                uid: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioRun"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_scenarios_v1_scenarios_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioOut"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    get_scenario_v1_scenarios__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioOut"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    preflight_scenario_v1_scenarios__name__preflight_post: {
+        parameters: {
+            query?: {
+                /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
+                strict?: string | null;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScenarioSize"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScenarioPreflight"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object does not exist */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request is well-formed but not valid */
+            406: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -41203,6 +44034,15 @@ export interface operations {
             };
             /** @description The request is well-formed but not valid */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The request conflicts with the current state, for example because another action is running */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -209,4 +209,6 @@ def _message(database: EpochDatabase, increases: Sequence[EpochIncrease], takeov
         if database.encrypted
         else "a client with the database's admin password, or with access to a shard's bus port, which is not encrypted"
     )
+    if takeovers:  # the status is based on samples, and an election on the node timeout of the other primaries
+        causes += ", or an overloaded machine on which the primary did not respond for several seconds"
     return f"Unexpected changes to {database.name}: {'; '.join(changes)}. The cause can be {causes}."

@@ -161,4 +161,6 @@ async def test_host_check_counts_threads_and_is_stored_with_benchmark_runs(
     assert (check["name"], check["value"], check["good"]) == ("io_threads", "3 threads of 1 shard on 4 cores", True)
     async with console.store.read() as session:
         facts = await benchmark_facts.collect_facts(session, await session.get_one(Bdb, bdb["uid"]))
-    assert (facts["bdb"]["io_threads"], facts["nodes"][0]["host"], facts["nodes"][1]["host"]) == (3, [check], [])
+    stored = {name: check[name] for name in ("name", "value", "good")}
+    hosts = [[{name: row[name] for name in stored} for row in node["host"]] for node in facts["nodes"][:2]]
+    assert (facts["bdb"]["io_threads"], *hosts) == (3, [stored], [])

@@ -46,6 +46,15 @@ REFUSED_IF_LIMITED = {
     ("GET", "/v1/nodes/{uid}/address_changes"),
     ("POST", "/v1/nodes/{uid}/upgrade"),
     ("GET", "/v1/usage_report"),
+    ("GET", "/v1/scenario_runs"),
+    ("POST", "/v1/scenario_runs"),
+    ("GET", "/v1/scenario_runs/{uid}"),
+    ("DELETE", "/v1/scenario_runs/{uid}"),
+    ("GET", "/v1/scenario_runs/{uid}/report"),
+    ("POST", "/v1/scenario_runs/{uid}/stop"),
+    ("GET", "/v1/scenarios"),
+    ("GET", "/v1/scenarios/{name}"),
+    ("POST", "/v1/scenarios/{name}/preflight"),
 }
 """Operations that a role for all databases may call, but not one for some databases: they concern all databases or nodes."""
 

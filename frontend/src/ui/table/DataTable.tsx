@@ -29,12 +29,14 @@ interface Props<T> {
   onOpen?: (row: T) => void;
   initialSort?: { id: string; descending?: boolean };
   empty?: ReactNode;
+  /** Whether the table can have the keyboard focus, so that it can be scrolled. Only for tables without controls. */
+  focusable?: boolean;
 }
 
 const SKELETON_ROWS = 4;
 
 export function DataTable<T>(props: Props<T>) {
-  const { label, columns, rows, rowKey, onOpen, initialSort, empty } = props;
+  const { label, columns, rows, rowKey, onOpen, initialSort, empty, focusable } = props;
   const [sort, setSort] = useState(initialSort);
   const sorted = useMemo(() => sortRows(rows, columns, sort), [rows, columns, sort]);
   const table = useRef<HTMLTableElement>(null);
@@ -53,7 +55,7 @@ export function DataTable<T>(props: Props<T>) {
     setSort((now) => ({ id, descending: now?.id === id ? !now.descending : descendingFirst }));
 
   return (
-    <div className={classes.scroll}>
+    <div className={classes.scroll} tabIndex={focusable ? 0 : undefined}>
       <table
         ref={table}
         className={classes.table}

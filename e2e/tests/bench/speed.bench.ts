@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test';
-import { SIGNED_OUT, test } from '../fixtures.ts';
+import { SIGNED_OUT, test } from '../../fixtures.ts';
 
-const RESULTS = new URL('../results.json', import.meta.url).pathname;
+const RESULTS = new URL('../../results.json', import.meta.url).pathname;
 /** Run as briefly as possible, to check that the benchmark works. */
 const SMOKE = process.env.SHARDBOARD_BENCH_SMOKE === '1';
 const SAMPLES = SMOKE ? 3 : 60;

@@ -1,10 +1,10 @@
 /** Benchmark of the web UI with hundreds of shards, against a running stack. Results are written to results-many.json. */
 import { writeFileSync } from 'node:fs';
 import type { CDPSession, Page } from '@playwright/test';
-import { expect, test } from '../fixtures.ts';
-import { stackInfo } from '../stack.ts';
+import { expect, test } from '../../fixtures.ts';
+import { stackInfo } from '../../stack.ts';
 
-const RESULTS = new URL('../results-many.json', import.meta.url).pathname;
+const RESULTS = new URL('../../results-many.json', import.meta.url).pathname;
 /** Run as briefly as possible, to check that the benchmark works. */
 const SMOKE = process.env.SHARDBOARD_BENCH_SMOKE === '1';
 const SECONDS = Number(process.env.SHARDBOARD_BENCH_SECONDS ?? (SMOKE ? 3 : 600));

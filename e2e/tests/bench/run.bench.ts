@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, type BrowserContext, chromium, type Page } from '@playwright/test';
-import { expect, test } from '../fixtures.ts';
+import { expect, test } from '../../fixtures.ts';
 
-const RESULTS = new URL('../results-run.json', import.meta.url).pathname;
+const RESULTS = new URL('../../results-run.json', import.meta.url).pathname;
 const SECONDS = Number(process.env.SHARDBOARD_BENCH_RUN_SECONDS);
 const SNAPSHOTS = 12;
 const CHARTS = 6;

@@ -1,0 +1,1 @@
+"""Published benchmarks: their size, what fits the cluster, deviations, and results."""
