@@ -33,6 +33,7 @@ def upgrade() -> None:
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("finished_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("uid", name=op.f("pk_scenario_runs")),
+        sqlite_autoincrement=True,
     )
     op.create_index(op.f("ix_scenario_runs_status"), "scenario_runs", ["status"])
     op.add_column("bdbs", sa.Column("scenario_run_uid", sa.Integer(), nullable=True))

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from shardboard.cli.benchmark import RUN_FAILED, SLA_MET, RunError, reply_json
-from shardboard.domain.benchmarks.scenarios.scenario_steps import OPEN_STATUSES, ScenarioRunStatus
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, RunStatus
 from shardboard.domain.text import number_text
 
 POLL_SECONDS = 1.0
@@ -45,7 +45,7 @@ def run(
     for sentence in ended["result"]["deviations"]:
         if sentence not in started["result"]["deviations"]:
             say(f"  {sentence}")
-    return SLA_MET if ended["status"] == ScenarioRunStatus.COMPLETED else RUN_FAILED
+    return SLA_MET if ended["status"] == RunStatus.COMPLETED else RUN_FAILED
 
 
 def _follow(api: httpx.Client, uid: int, watch: bool, say: Callable[[str], None]) -> dict[str, Any]:

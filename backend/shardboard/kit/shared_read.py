@@ -24,8 +24,9 @@ class SharedRead(Generic[T]):
         return await asyncio.shield(self._next)
 
     async def close(self) -> None:
-        """Cancel reads that have not ended, and wait for their end."""
+        """Cancel reads that have not ended, and wait for their end. Later calls of `get` read again."""
         reads = [each for each in (self._running, self._next) if each is not None]
+        self._running = self._next = None
         for each in reads:
             each.cancel()
         await asyncio.gather(*reads, return_exceptions=True)

@@ -65,6 +65,11 @@ async def test_closed_read_is_cancelled() -> None:
     results = await asyncio.gather(first, waiting, return_exceptions=True)
     assert all(isinstance(each, asyncio.CancelledError) for each in results)
     assert reads.count == 1
+    again = asyncio.create_task(shared.get())
+    await turns()
+    assert reads.count == 2
+    again.cancel()
+    await shared.close()
 
 
 async def test_failure_is_raised_in_all_tasks_and_the_next_read_is_independent() -> None:

@@ -13,8 +13,10 @@ import signal
 import subprocess
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import psutil
 from pydantic import ValidationError
 
 from shardboard.agent.cluster.agent_priority import at_normal_priority
@@ -190,8 +192,10 @@ class ProxyProcess:
     def signal(self, number: signal.Signals, pid: int | None) -> None:
         """Send a signal to this proxy process, which can be one that this agent has not adopted yet."""
         if pid is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+            # The process can have ended, and its number can be that of another one, for example after a restart of the machine.
+            with suppress(psutil.Error, ProcessLookupError, PermissionError):
+                if Path(psutil.Process(pid).cwd()) == self._directory.resolve():
+                    os.kill(pid, number)
 
     def suspend(self) -> None:
         """Start no process until `resume`, to simulate an outage of the node."""

@@ -13,13 +13,13 @@ from shardboard.state.cluster import nodes
 from shardboard.state.databases import shards
 from shardboard.store.db import Store
 
-FRESH_SECONDS = 5.0
+FRESH_SECONDS = 1.0
 TIMEOUT_SECONDS = 2.0
 """Timeout of a node. Keys on slower nodes are not sampled, so that the request does not wait for them."""
 
 
 class KeySampleCache:
-    """Random keys of databases. However many requests need them, a database is sampled at most once in five seconds."""
+    """Random keys of databases. However many requests need them, a database is sampled at most once in a second."""
 
     def __init__(self, store: Store, agents: Agents) -> None:
         self._store = store

@@ -34,7 +34,7 @@ from shardboard.domain.metrics import endpoint_metrics, latency, rates
 from shardboard.domain.metrics.flash_rates import ALL_DATABASES, FLASH_METRICS
 from shardboard.domain.metrics.rates import MAX_STEP, SHARD_METRICS, SHARD_STREAMED, Value
 from shardboard.domain.metrics.rollup import TOPICS, TopicFrame, numbers
-from shardboard.driver.interfaces import NODE_FIELDS, RING_SECONDS, TIER_FIELDS, LateProxyReading, Sample
+from shardboard.driver.interfaces import NODE_FIELDS, RING_SECONDS, TIER_FIELDS, LateProxyReading, ProxyReading, Sample
 from shardboard.kit.bus import Bus
 from shardboard.kit.sse_frames import make_frame
 
@@ -145,7 +145,7 @@ class LiveMetrics:
         second.missing |= sample.missing.keys()
         if sample.proxy is not None:
             second.endpoints |= self.endpoints.ingest(node_uid, sample.t, sample.proxy)
-            second.proxies[node_uid] = sample.proxy.started_ms
+            _record_proxy(second, node_uid, sample.proxy)
         elif sample.proxy_missing:
             second.silent_proxies.add(node_uid)
         if sample.late_proxy is not None:
@@ -161,7 +161,7 @@ class LiveMetrics:
         rows = self.endpoints.ingest(node_uid, late.t, late.reading)
         if (second := self._seconds.get(late.t)) is not None:
             second.endpoints |= rows
-            second.proxies[node_uid] = late.reading.started_ms
+            _record_proxy(second, node_uid, late.reading)
             second.silent_proxies.discard(node_uid)
             if second.is_published:
                 self._late.add(late.t)
@@ -456,6 +456,12 @@ class LiveMetrics:
 
 def _kind(topic: str) -> str:
     return topic.partition(":")[0]
+
+
+def _record_proxy(second: Second, node_uid: int, reading: ProxyReading) -> None:
+    """Record the process that reported. Agents of the previous release do not report its start."""
+    if reading.started_ms:
+        second.proxies[node_uid] = reading.started_ms
 
 
 def _number(uid: str) -> int:

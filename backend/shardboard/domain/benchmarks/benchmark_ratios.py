@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from shardboard.domain.benchmarks import benchmark_compare, benchmark_results
+from shardboard.domain.benchmarks import benchmark_compare, benchmark_results, find_max_steps
 
 FIGURES = ("ops_per_second", "average_ms", "p99_ms")
 Grouping = Literal["scenario", "phase", "name"]
@@ -50,8 +50,10 @@ def ratios(runs: Sequence[Mapping[str, Any]], *, group: Grouping, column: str, b
 
 def _measurements(run: Mapping[str, Any], group: Grouping, column: str) -> Iterator[Measurement]:
     last = len(run["phases"]) - 1
+    is_measured = find_max_steps.measured_steps(run["phases"], run["search"])
     for result in (run["summary"] or {}).get("results", []):
-        if result["ops"] and (group == "phase" or result["phase"] == last):
+        is_earlier_phase = group == "phase" and result["phase"] < last
+        if result["ops"] and (is_earlier_phase or is_measured(result["phase"], result["repetition"])):
             row = {"scenario": run["scenario"] or run["name"], "phase": result["phase_name"], "name": run["name"]}[
                 group
             ]

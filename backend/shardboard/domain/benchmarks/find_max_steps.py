@@ -89,7 +89,10 @@ def measured_steps(
     confirmations = {
         number
         for number, entry in enumerate(search)
-        if found and entry["purpose"] == "confirmation" and entry["rate"] == found["rate"]
+        if found
+        and entry["purpose"] == "confirmation"
+        and entry["rate"] == found["rate"]
+        and entry.get("met") is not None
     }
     return lambda phase, repetition: phase == len(phases) - 1 and (found is None or repetition in confirmations)
 

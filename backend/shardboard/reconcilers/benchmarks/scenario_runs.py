@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.movement import can_take_shards, node_capacities
+from shardboard.domain.benchmarks.benchmark_plan import RunStatus
 from shardboard.domain.benchmarks.scenarios import scenario_fit, scenario_results, scenario_steps
 from shardboard.domain.benchmarks.scenarios.scenario_fit import Cluster
-from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus, ScenarioRunStatus, Step
+from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus, Step
 from shardboard.domain.cluster.actions import StepStatus, step_status
 from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.errors import ApiError
@@ -68,10 +69,10 @@ class RunScenario:
         )
 
     async def finish(self, session: AsyncSession, action: Action, outcome: Outcome) -> None:
-        await _close(session, action, ScenarioRunStatus.COMPLETED, "")
+        await _close(session, action, RunStatus.COMPLETED, "")
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
-        status = ScenarioRunStatus.STOPPED if action.cancelled_by else ScenarioRunStatus.FAILED
+        status = RunStatus.STOPPED if action.cancelled_by else RunStatus.FAILED
         await _close(session, action, status, reason)
 
     async def _write(
@@ -99,7 +100,7 @@ class RunScenario:
 
     async def _create(self, session: AsyncSession, context: ScenarioContext) -> None:
         run, index, part = context.run, context.index or 0, context.plan
-        run.status, run.started_at = ScenarioRunStatus.RUNNING, run.started_at or datetime.now(UTC)
+        run.status, run.started_at = RunStatus.RUNNING, run.started_at or datetime.now(UTC)
         usable = [node for node in await nodes.list_all(session) if can_take_shards(node)]
         capacities = node_capacities(usable, await shards.list_occupying(session), await bdbs.list_all(session))
         rules = (await clusters.load(session)).rules
@@ -188,7 +189,7 @@ def _result(run: ScenarioRun, action: Action) -> Outcome:
     return Outcome(failed=run.detail) if run.detail else Outcome(finished=True)
 
 
-async def _close(session: AsyncSession, action: Action, status: ScenarioRunStatus, reason: str) -> None:
+async def _close(session: AsyncSession, action: Action, status: RunStatus, reason: str) -> None:
     row = await scenario_runs.by_uid(session, action.object_uid)
     if row is None:
         return
@@ -201,7 +202,7 @@ async def _close(session: AsyncSession, action: Action, status: ScenarioRunStatu
         f"scenario_{status}",
         f"Scenario {row.title} at scale {row.scale:g} {_ENDS[status]}. {reason}".strip(),
         source="cluster",
-        severity="ERROR" if status == ScenarioRunStatus.FAILED else "INFO",
+        severity="ERROR" if status == RunStatus.FAILED else "INFO",
         originator=action.cancelled_by or action.originator,
         action_uid=action.uid,
         details={"scenario_run_uid": row.uid},
@@ -209,9 +210,9 @@ async def _close(session: AsyncSession, action: Action, status: ScenarioRunStatu
 
 
 _ENDS = {
-    ScenarioRunStatus.COMPLETED: "has ended",
-    ScenarioRunStatus.FAILED: "failed",
-    ScenarioRunStatus.STOPPED: "was stopped",
+    RunStatus.COMPLETED: "has ended",
+    RunStatus.FAILED: "failed",
+    RunStatus.STOPPED: "was stopped",
 }
 
 

@@ -2,8 +2,8 @@
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES as OPEN_RUNS
 from shardboard.domain.benchmarks.scenarios import scenario_steps
-from shardboard.domain.benchmarks.scenarios.scenario_steps import OPEN_STATUSES as OPEN_RUNS
 from shardboard.domain.cluster.actions import OPEN_STATUSES
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.kit.bus import Bus

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, Field
 
+from shardboard.domain.benchmarks.benchmark_plan import RunStatus
 from shardboard.domain.benchmarks.scenarios import scenario_fit, scenario_steps
-from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus, ScenarioRunStatus
+from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus
 from shardboard.schemas.benchmarks.scenario_results import ScenarioResult
 from shardboard.schemas.benchmarks.scenarios import ScenarioPart
 from shardboard.schemas.optional_fields import OptionalStr, without_none
@@ -37,7 +38,7 @@ class ScenarioRun(BaseModel):
     document: str
     scale: float
     keep: bool
-    status: str = Field(json_schema_extra={"enum": list(ScenarioRunStatus)})
+    status: str = Field(json_schema_extra={"enum": list(RunStatus)})
     detail: str = Field(description="Message, for example why the run failed; otherwise empty.")
     progress: float = Field(description="0-100")
     part: int | None = Field(description="Index of the part that is executed; null if none is.")

@@ -8,10 +8,11 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions import queue
 from shardboard.actions.parameters import Cancellable
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES, RunStatus
 from shardboard.domain.benchmarks.scenarios import scenario_fit, scenario_results, scenario_steps
-from shardboard.domain.benchmarks.scenarios.scenario_steps import OPEN_STATUSES, ScenarioRunStatus
+from shardboard.domain.benchmarks.scenarios.scenario_fit import Limit
 from shardboard.domain.cluster.actions import ActionName
-from shardboard.errors import BadRequest, Conflict, Forbidden, NotAcceptable, NotFound
+from shardboard.errors import ApiError, BadRequest, Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access.authorization import Principal
 from shardboard.services.benchmarks import scenarios
 from shardboard.services.cluster import actions
@@ -25,8 +26,8 @@ from shardboard.state.databases import bdbs
 MIN_DEADLINE = timedelta(days=1)
 DEADLINE_FACTOR = 4
 """Relation of the deadline to the estimated duration."""
-FIELDS = {"load_nodes": "load_nodes"}
-"""Fields of the request that limits concern; `scale` for all others."""
+FIXED = frozenset({"load_nodes", "policy"})
+"""Limits that do not depend on the scale."""
 
 
 async def create(session: AsyncSession, payload: Mapping[str, Any], principal: Principal) -> ScenarioRun:
@@ -39,14 +40,8 @@ async def create(session: AsyncSession, payload: Mapping[str, Any], principal: P
             "scenario_running",
             f"Scenario run {earlier.uid} ({earlier.title}) has not ended. Stop it, or try again when it has ended.",
         )
-    for limit in planned.limits:
-        if limit.name == "role":
-            raise Forbidden("unauthorized_action", limit.description)
-        raise NotAcceptable(
-            "insufficient_resources",
-            f"{limit.description} Choose a smaller scale." if limit.name not in FIXED else limit.description,
-            field=FIELDS.get(limit.name, "scale"),
-        )
+    if planned.limits:
+        raise _refusal(planned.limits[0])
     scenario = planned.scenario
     row = ScenarioRun(
         scenario=scenario["name"],
@@ -57,7 +52,7 @@ async def create(session: AsyncSession, payload: Mapping[str, Any], principal: P
         plan=planned.parts,
         load_nodes=planned.load_nodes,
         deviations=planned.deviations,
-        status=ScenarioRunStatus.QUEUED,
+        status=RunStatus.QUEUED,
         parts=[scenario_steps.new_part(part["name"]) for part in planned.parts],
         result=scenario_results.result(scenario, planned.parts, {}, planned.deviations),
         originator=principal.username,
@@ -90,8 +85,12 @@ async def create(session: AsyncSession, payload: Mapping[str, Any], principal: P
     return row
 
 
-FIXED = frozenset({"load_nodes", "policy"})
-"""Limits that do not depend on the scale."""
+def _refusal(limit: Limit) -> ApiError:
+    if limit.name == "role":
+        return Forbidden("unauthorized_action", limit.description)
+    advice = "" if limit.name in FIXED else " Choose a smaller scale."
+    field = "load_nodes" if limit.name == "load_nodes" else "scale"
+    return NotAcceptable("insufficient_resources", limit.description + advice, field=field)
 
 
 async def stop(session: AsyncSession, uid: int, principal: Principal) -> ScenarioRun:

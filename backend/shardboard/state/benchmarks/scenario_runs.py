@@ -8,7 +8,7 @@ from sqlalchemy import JSON, Text, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
-from shardboard.domain.benchmarks.scenarios.scenario_steps import OPEN_STATUSES
+from shardboard.domain.benchmarks.benchmark_plan import OPEN_STATUSES
 from shardboard.store.db import Base, UtcDateTime
 
 
@@ -17,6 +17,8 @@ class ScenarioRun(Base):
 
     __tablename__ = "scenario_runs"
     __kind__ = "scenario_run"
+    # Names of databases contain the uid, so it must not be used again.
+    __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - as SQLAlchemy declares it
 
     uid: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     scenario: Mapped[str]
@@ -29,7 +31,7 @@ class ScenarioRun(Base):
     load_nodes: Mapped[list[int]] = mapped_column(JSON)
     deviations: Mapped[list[str]] = mapped_column(JSON)
     status: Mapped[str] = mapped_column(index=True)
-    """A `ScenarioRunStatus`."""
+    """A `RunStatus`."""
     detail: Mapped[str] = mapped_column(Text, default="")
     """Why the run failed. While it is still running, it only stops its benchmark runs and deletes its databases."""
     parts: Mapped[list[dict[str, Any]]] = mapped_column(JSON)

@@ -15,6 +15,7 @@ def run(uid: int, scenario: str, database: str, rates: list[float], **tags: str)
     results = [
         {
             "phase": phase,
+            "repetition": repetition,
             "phase_name": name,
             "ops": 1,
             "ops_per_second": rate,
@@ -22,7 +23,10 @@ def run(uid: int, scenario: str, database: str, rates: list[float], **tags: str)
             "p99_ms": 2.0,
             **other,
         }
-        for phase, name, rate in [(0, "populate", 7.0), *((1, "measure", rate) for rate in rates)]
+        for phase, name, repetition, rate in [
+            (0, "populate", 0, 7.0),
+            *((1, "measure", number, rate) for number, rate in enumerate(rates)),
+        ]
     ]
     return {
         "uid": uid,
@@ -31,6 +35,7 @@ def run(uid: int, scenario: str, database: str, rates: list[float], **tags: str)
         "bdb_name": database,
         "tags": [{"key": key, "value": value} for key, value in tags.items()],
         "phases": [{"name": "populate"}, {"name": "measure"}],
+        "search": [],
         "summary": {"results": results},
     }
 

@@ -55,7 +55,7 @@ export function CancelAction({ action }: { action: Action }) {
     await cancelAction(action.action_uid);
     setRequested(true); // the event stream reports when the action has ended
   });
-  if (!isCancellable(action) && !requested) return null;
+  if (!isCancellable(action) && !(requested && isRunning(action))) return null;
   const effect = isDrill(action)
     ? 'The fault is removed now'
     : 'Steps that have started are undone or completed';

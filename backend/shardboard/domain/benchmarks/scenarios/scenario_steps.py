@@ -11,19 +11,6 @@ from shardboard.domain.benchmarks.benchmark_plan import RunStatus
 from shardboard.domain.databases.bdb_status import BdbStatus
 
 
-class ScenarioRunStatus(StrEnum):
-    """Status of a scenario run."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-OPEN_STATUSES = (ScenarioRunStatus.QUEUED, ScenarioRunStatus.RUNNING)
-
-
 class PartStatus(StrEnum):
     """Status of one part of a scenario run."""
 

@@ -75,7 +75,14 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
   const active = bdbs.filter(({ status }) => status === 'active');
   // The database of a run that is repeated can be deleted or inactive now.
   const isActive = active.some(({ uid }) => uid === draft.bdb);
-  const chosen = { ...draft, bdb: isActive ? draft.bdb : (active[0]?.uid ?? null) };
+  // An agreement applies to one database.
+  const noAgreement = { overwrite: false, passwordInArguments: false };
+  const replaced = isActive || draft.bdb === null ? {} : noAgreement;
+  const chosen = {
+    ...draft,
+    ...replaced,
+    bdb: isActive ? draft.bdb : (active[0]?.uid ?? null),
+  };
   const commandLine = useCommandLine(draft.line);
   const validationError =
     draftError(chosen) ?? (draft.inputMode === 'line' ? commandLine.problem : undefined);
@@ -83,12 +90,8 @@ export function NewRun({ bdb, repeated, onStarted }: Props) {
   const memtierNodes = nodes.filter((node) => node.memtier_version);
   const start = useSubmit(async () => onStarted(await startBenchmark(benchmarkRequest(chosen))));
   const change = (part: Partial<RunDraft>) => {
-    // An agreement applies to one database.
-    const reset =
-      'bdb' in part && part.bdb !== draft.bdb
-        ? { overwrite: false, passwordInArguments: false }
-        : {};
-    setDraft((now) => ({ ...now, ...part, ...reset }));
+    const reset = 'bdb' in part && part.bdb !== chosen.bdb ? noAgreement : {};
+    setDraft((now) => ({ ...now, ...replaced, bdb: chosen.bdb, ...part, ...reset }));
     start.clear();
   };
   const submit = (event: FormEvent) => {
