@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -57,6 +57,13 @@ SERVED_STATUSES = frozenset({BdbStatus.PENDING, *IN_SERVICE, BdbStatus.IMPORT_PE
 """States of a database in which its endpoint listens."""
 
 
+class ProxyUpdate(NamedTuple):
+    """State of a proxy, and the number of the read of the store that it is derived from."""
+
+    read: int
+    state: ProxyState
+
+
 class Endpoints:
     """The loop, and operations for other components."""
 
@@ -68,8 +75,12 @@ class Endpoints:
         self._applied: dict[int, tuple[ProxyState, ProxyReport]] = {}
         """By node: the last state of its proxy, and the resulting report."""
         self._pushers: Tasks[int] = Tasks()
-        self._latest: dict[NodeRef, ProxyState] = {}
+        self._latest: dict[NodeRef, ProxyUpdate] = {}
         """Next state of each proxy."""
+        self._reading = asyncio.Lock()
+        self._reads = 0
+        self._sent: dict[int, int] = {}
+        """By node: the newest read of the store whose state was sent."""
         self._versions: dict[int, tuple[list[ProxyShard], int]] = {}
 
     async def run(self) -> None:
@@ -85,15 +96,15 @@ class Endpoints:
     async def update_all(self) -> None:
         """Start updating the proxies of all reachable nodes to the state in the store. A hung node does not delay the others."""
         await self._bind()
-        for node, state in (await self._desired_states()).items():
-            self._latest[node] = state
+        for node, desired in (await self._desired_states()).items():
+            self._latest[node] = desired
             if node.uid not in self._pushers:
                 self._pushers.start(node.uid, self._update_proxy(node))
 
     async def _update_proxy(self, node: NodeRef) -> None:
-        while (state := self._latest.pop(node, None)) is not None:
+        while (desired := self._latest.pop(node, None)) is not None:
             try:
-                await self._push(node, state)
+                await self._push(node, desired)
             except Exception as error:  # the next poll retries
                 write_log = log.warning if is_transient(error) else log.exception
                 write_log(
@@ -124,19 +135,18 @@ class Endpoints:
         async with self._store.read() as session:
             bdb = await bdbs.by_uid(session, bdb_uid)
             node_uids = {*bdb.endpoint_nodes, *bdb.retiring} if bdb is not None else set()
-        states = await self._push_all(node_uids)
-        # An older state may have been sent after this one.
-        if outdated := [uid for uid, state in states.items() if self._applied[uid][0] != state]:
-            raise AgentUnreachable(f"the proxy of node {min(outdated)} is being updated to another state")
+        await self._push_all(node_uids)
 
-    async def _push_all(self, chosen: set[int]) -> dict[int, ProxyState]:
-        """Return the states sent to the chosen reachable nodes. Raises AgentUnreachable if one could not be updated."""
-        states = {node: state for node, state in (await self._desired_states()).items() if node.uid in chosen}
-        await asyncio.gather(*(self._push(node, state) for node, state in states.items()))
-        by_uid = {node.uid: state for node, state in states.items()}
-        if new_nodes := by_uid.keys() - self._applied.keys():
+    async def _push_all(self, chosen: set[int]) -> set[int]:
+        """Send the current state to the chosen reachable nodes, and return them. Raises AgentUnreachable if one could not be
+        updated.
+        """
+        states = {node: desired for node, desired in (await self._desired_states()).items() if node.uid in chosen}
+        await asyncio.gather(*(self._push(node, desired) for node, desired in states.items()))
+        uids = {node.uid for node in states}
+        if new_nodes := uids - self._applied.keys():
             raise AgentUnreachable(f"the proxy of node {min(new_nodes)} could not be updated")
-        return by_uid
+        return uids
 
     async def _bind(self) -> None:
         """Choose the nodes of all endpoints, and end old addresses whose grace period is over. Write and report changes only."""
@@ -170,8 +180,16 @@ class Endpoints:
                     moves.append(EndpointMove(bdb, machines, chosen_uids, retiring, int(grace.total_seconds())))
         return moves
 
-    async def _desired_states(self) -> dict[NodeRef, ProxyState]:
-        """Return the complete proxy state of each reachable node."""
+    async def _desired_states(self) -> dict[NodeRef, ProxyUpdate]:
+        """Return the complete proxy state of each reachable node.
+
+        One read starts after the other has ended, so that their numbers are in the order of the changes that they contain.
+        """
+        async with self._reading:
+            self._reads += 1
+            return await self._read_desired_states(self._reads)
+
+    async def _read_desired_states(self, number: int) -> dict[NodeRef, ProxyUpdate]:
         async with self._store.read() as session:
             machines = {node.uid: node for node in await nodes.list_all(session)}
             databases = [
@@ -197,7 +215,7 @@ class Endpoints:
                     proxy_database.model_copy(update={"endpoints": [*proxy_database.endpoints, endpoint]})
                 )
         return {
-            node_ref(node): ProxyState(threads=node.proxy_threads, databases=by_node[uid])
+            node_ref(node): ProxyUpdate(number, ProxyState(threads=node.proxy_threads, databases=by_node[uid]))
             for uid, node in machines.items()
             if node.agent_status == AgentStatus.CONNECTED and node.health != NodeHealth.DOWN
         }
@@ -255,8 +273,13 @@ class Endpoints:
         self._versions[bdb_uid] = (listed, max(version + 1, time.time_ns() // 1_000_000))
         return self._versions[bdb_uid]
 
-    async def _push(self, node: NodeRef, state: ProxyState) -> None:
+    async def _push(self, node: NodeRef, desired: ProxyUpdate) -> None:
+        """Send a state, unless a newer one was sent while this one waited: that would close endpoints that serve clients."""
+        state = desired.state
         async with self._pushing[node.uid]:
+            if desired.read < self._sent.get(node.uid, 0):
+                return
+            self._sent[node.uid] = desired.read
             applied = self._applied.get(node.uid)
             if applied is not None and applied[0] == state and applied[1].state != "died" and not applied[1].failures:
                 return

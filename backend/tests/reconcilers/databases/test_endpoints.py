@@ -1,7 +1,7 @@
 """State that the console sends to proxies. Agents are fakes; the store is real."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 from backend.tests.support.real_shards import wait_until
 
 from shardboard.console import Console
+from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.placement import slots
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.driver.interfaces import NodeRef, ProxyDatabase, ProxyReport, ProxyState
@@ -201,6 +202,34 @@ async def test_an_unchanged_state_is_not_sent_again(serving: Endpoints, agents: 
     calls = len(agents.calls)
     await reconcile(serving)
     assert len(agents.calls) == calls
+
+
+async def test_a_state_that_waited_is_not_sent_after_a_newer_one(
+    console: Console, serving: Endpoints, agents: FakeAgents
+) -> None:
+    """The endpoint of a new database would be closed again, after the database became active."""
+    async with serving._pushing[1]:
+        for status in (BdbStatus.ACTIVE, BdbStatus.CREATION_FAILED):
+            await set_status(console, status)
+            await serving.update_all()
+            await wait_until(lambda: node_uids(serving._latest) <= {1})
+        await set_status(console, BdbStatus.ACTIVE)
+        served = asyncio.create_task(serving.serve(1))
+        await wait_until(lambda: len(serving._pushing[1]._waiters or ()) == 2)
+    assert await served == {}
+    await asyncio.gather(*serving._pushers.values())
+    assert proxy_database(agents, 1).uid == 1
+
+
+def node_uids(latest: Mapping[NodeRef, object]) -> set[int]:
+    return {node.uid for node in latest}
+
+
+async def set_status(console: Console, status: BdbStatus) -> None:
+    async with console.store.begin() as session:
+        bdb = await bdbs.by_uid(session, 1)
+        assert bdb is not None
+        bdb.status = status
 
 
 async def test_a_reconnected_node_gets_the_state(console: Console, serving: Endpoints, agents: FakeAgents) -> None:
