@@ -102,7 +102,11 @@ SEED = _seed()
 
 @pytest.fixture
 def sampling(request: pytest.FixtureRequest) -> Sampling:
-    return Sampling(f"{SEED}:{request.node.nodeid}", thorough=request.config.getoption("thorough"))
+    return Sampling(
+        f"{SEED}:{request.node.nodeid}",
+        thorough=request.config.getoption("thorough"),
+        on_postgres=ON_POSTGRES,
+    )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

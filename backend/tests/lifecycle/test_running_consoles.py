@@ -42,7 +42,7 @@ async def test_a_single_console_leads_when_it_has_started(settings: Settings) ->
     start = time.monotonic()
     async with running(settings) as console:
         assert time.monotonic() - start < 5
-        assert leads(console)
+        await wait_until(lambda: leads(console))
         assert console.leadership.term == Term(1, console.id)
         await wait_until(lambda: are_listed(console, 1))
         assert await statuses(console) == {console.id: ConsoleStatus.RUNNING}
