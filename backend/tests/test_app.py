@@ -48,7 +48,15 @@ def prepared_loops(console: Console) -> list[Loop]:
             leadership.hand_over,
         ),
         *reconcilers.leader_loops(
-            store, bus, agents, console.ca, console.trust, console.live.last_offset, LoopRequests(), console.id
+            store,
+            bus,
+            agents,
+            console.ca,
+            console.trust,
+            console.live.last_offset,
+            console.pulses.seconds_since_gap,
+            LoopRequests(),
+            console.id,
         ),
         Loop("follow and renew certificates", console.certificate_loop.run),
     ]

@@ -75,6 +75,20 @@ test('killing a shard shows a banner, the failover on the timeline, and the inci
   expect(new URL(page.url()).pathname).toBe(incident);
 });
 
+test('a running drill can be ended from its banner', { tag: '@slow' }, async ({ page, api }) => {
+  const { banners } = new Frame(page);
+  const { uid: shard, node_uid: holder } = await anyPrimary(api);
+  await page.goto(`/nodes/${holder}`);
+  await page.getByRole('button', { name: 'Node actions' }).click();
+  await page.getByRole('menuitem', { name: 'Drill…' }).click();
+  await new DrillDialog(page, Number(holder)).start('Freeze one shard', { shard, seconds: 120 });
+  const end = banners.getByRole('button', { name: 'End now' });
+  await expect(end).toBeVisible();
+  await examine(page, 'drill-banner', { bothThemes: true });
+  await end.click();
+  await expect(end).toHaveCount(0);
+});
+
 test('rebooting a node shows the incident from the outage to the resync', { tag: '@slow' }, async ({
   page,
 }) => {

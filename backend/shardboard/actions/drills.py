@@ -1,7 +1,7 @@
 """Queueing of failure drills, and their effect on other operations."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -60,10 +60,28 @@ def queue_drill(
 
 async def running_drills(session: AsyncSession) -> Sequence[Action]:
     """Return the drills that have not ended."""
-    return [action for action in await actions.list_unfinished(session) if action.current_name == ActionName.DRILL]
+    return await actions.list_unfinished(session, ActionName.DRILL)
+
+
+async def list_of_same_zone(session: AsyncSession, action: Action) -> list[Action]:
+    """Return the drills on the other nodes of the same zone drill that have not ended; none for other actions."""
+    if action.current_name != ActionName.DRILL or not (affected_uids := _zone_nodes(action)):
+        return []
+    running = await running_drills(session)
+    return [each for each in running if each.uid != action.uid and _zone_nodes(each) == affected_uids]
+
+
+def _zone_nodes(action: Action) -> frozenset[int]:
+    """Return all nodes of a zone drill; none for a drill of one node."""
+    others = DrillParameters.parse(action).together_with
+    return frozenset({action.object_uid, *others} if others else ())
 
 
 async def silenced_nodes(session: AsyncSession) -> frozenset[int]:
     """Return the nodes whose agents do not respond, or respond late, because of a drill."""
-    drills = await running_drills(session)
+    return silenced_by(await running_drills(session))
+
+
+def silenced_by(drills: Iterable[Action]) -> frozenset[int]:
+    """Return the nodes whose agents do not respond, or respond late, because of these drills."""
     return frozenset(each.object_uid for each in drills if DrillParameters.parse(each).shard_uid is None)

@@ -23,9 +23,9 @@ from shardboard.reconcilers.data.backup_schedules import BackupScheduleLoop
 from shardboard.reconcilers.data.cleanup import DataCleanupLoop
 from shardboard.reconcilers.data.recordings import RecordingLoop
 from shardboard.reconcilers.data.requests import DataRequests
-from shardboard.reconcilers.data.scheduled_verifications import ScheduledVerificationLoop
 from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
-from shardboard.reconcilers.data.verifications import VerifyBackup
+from shardboard.reconcilers.data.verifications.scheduled_verifications import ScheduledVerificationLoop
+from shardboard.reconcilers.data.verifications.verifications import VerifyBackup
 from shardboard.reconcilers.databases import bdbs
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.databases.repair import RepairDatabase
@@ -40,7 +40,7 @@ from shardboard.reconcilers.failures import (
     shard_restart,
     stale_primaries,
 )
-from shardboard.reconcilers.failures.elections import ElectionLoop
+from shardboard.reconcilers.failures.elections import ElectionLoop, SinceGap
 from shardboard.reconcilers.failures.epochs import EpochLoop
 from shardboard.reconcilers.failures.failover import LastOffset
 from shardboard.reconcilers.failures.hung_shards import HungShardLoop
@@ -96,6 +96,7 @@ def leader_loops(
     ca: ConsoleCa,
     trust: TrustDistribution,
     last_offset: LastOffset,
+    seconds_since_gap: SinceGap,
     requests: LoopRequests,
     console_id: str,
 ) -> list[Loop]:
@@ -116,7 +117,7 @@ def leader_loops(
         Loop("send CPU pinning to agents", CpuPinningLoop(store, bus, agents).run),
         Loop("send copies for a recovery to agents", RecoveryCopiesLoop(store, bus, agents, ca).run),
         Loop("renew shard certificates", CertificatesLoop(store, bus, agents, endpoints).run),
-        Loop("record elections", ElectionLoop(store, bus).run),
+        Loop("record elections", ElectionLoop(store, bus, seconds_since_gap).run),
         Loop("remove unknown nodes", UnknownNodesLoop(store, bus, agents).run),
         Loop("watch epochs", EpochLoop(store, agents).run),
         Loop("kill hung shards", HungShardLoop(store, bus, agents).run),

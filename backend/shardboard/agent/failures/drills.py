@@ -1,6 +1,7 @@
 """Failure drills: faults on demand, to practise for outages. They affect only the shards, proxy and network of this agent.
 
-A running drill is recorded in a file. An agent that is killed or restarted during a drill continues it until its planned end.
+A drill is recorded in a file before it starts. An agent that is killed or restarted during a drill continues it until its planned
+end, unless the machine was restarted.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from shardboard.agent.databases.processes import ShardSupervisor
 from shardboard.agent.databases.proxy import ProxyProcess
 from shardboard.agent.failures import drill_end_port
-from shardboard.agent.failures.drill_record import DrillRecord, DrillRecords
+from shardboard.agent.failures.drill_record import DrillRecord, DrillRecords, boot_id
 from shardboard.agent.failures.network_faults import NetworkFault, PacketLoss, Partition
 from shardboard.agent.metrics.sampler import Sampler
 from shardboard.contract import Drill
@@ -91,8 +92,17 @@ class Drills:
                 return ""
             if refusal := await asyncio.to_thread(self._refusal, drill):
                 return refusal
-            ends_at = time.time() + drill.seconds
-            self._begin(RunningDrill(DrillRecord(drill=drill, ends_at=ends_at, proxy_pid=self._proxy.pid)))
+            record = DrillRecord(
+                drill=drill, ends_at=time.time() + drill.seconds, proxy_pid=self._proxy.pid, boot_id=boot_id()
+            )
+            if drill.kind != "kill":  # the restarted agent must not repeat it
+                try:
+                    await asyncio.to_thread(self._records.save, record)
+                except OSError as error:
+                    return (
+                        f"the record of the drill cannot be written to {self._records.path(drill.id)}: {error.strerror}"
+                    )
+            self._begin(RunningDrill(record))
         return ""
 
     async def end(self, drill_id: str) -> None:
@@ -109,6 +119,11 @@ class Drills:
         outages continue before the agent serves requests, and isolation when it listens: an isolated address cannot be bound.
         """
         for record in await asyncio.to_thread(self._records.load):
+            if record.is_of_earlier_boot:
+                log.warning("drill: %s ended, because the machine was restarted", record.drill.kind)
+                self._received.add(record.drill.id)
+                await asyncio.to_thread(self._records.remove, record.drill.id)
+                continue
             running = RunningDrill(record, is_adopted=True)
             waiting = asyncio.create_task(running.may_serve.wait())
             await asyncio.wait((self._begin(running), waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -138,10 +153,8 @@ class Drills:
         drill = running.drill
         async with self._running:
             if running.must_end.is_set():
-                return
-            if drill.kind != "kill":  # the restarted agent must not repeat it
-                await asyncio.to_thread(self._records.save, running.record)
-            if network := self._fault(drill):
+                pass  # it was ended while it waited for an earlier drill
+            elif network := self._fault(drill):
                 await self._apply_network_fault(network, running)
             else:
                 await self._apply_process_fault(running)

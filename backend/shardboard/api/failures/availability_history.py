@@ -13,6 +13,8 @@ from shardboard.api.http.downloads import attachment_headers
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import Uid
+from shardboard.domain.failures.availability_history import month_range
+from shardboard.queries.failures import incidents
 from shardboard.schemas.failures import availability_history as schema
 from shardboard.state.databases import bdbs
 from shardboard.state.failures import availability_history
@@ -40,13 +42,14 @@ async def get_availability_of_month(
     """Return how long each database was served in a month, how long it was not, and how long this is unknown."""
     month = month or f"{datetime.now(UTC):%Y-%m}"
     names = {bdb.uid: bdb.name for bdb in await bdbs.list_all(session) if viewer.can_access_database(bdb.uid)}
+    incidents_by_bdb = await incidents.count_by_bdb(session, *month_range(month), datetime.now(UTC))
     rows = [
-        schema.render(row, names[row.bdb_uid])
+        {**schema.render(row, names[row.bdb_uid]), "incidents": incidents_by_bdb[row.bdb_uid]}
         for row in await availability_history.list_for_month(session, month)
         if row.bdb_uid in names
     ]
     if format_ == "csv":
-        return _csv(rows, f"availability-{month}")
+        return _csv(rows, schema.DatabaseInMonth, f"availability-{month}")
     months = list(await availability_history.list_months(session))
     return JSONResponse({"month": month, "timezone": "UTC", "months": months, "databases": rows})
 
@@ -64,9 +67,10 @@ async def get_availability_of_database(
     bdb = await get_bdb_or_404(session, uid)
     rows = [schema.render(row, bdb.name) for row in await availability_history.list_for_bdb(session, uid)]
     if format_ == "csv":
-        return _csv(rows, f"availability-database-{uid}")
+        return _csv(rows, schema.MonthOfDatabase, f"availability-database-{uid}")
     return JSONResponse({"timezone": "UTC", "months": rows})
 
 
-def _csv(rows: list[dict[str, Any]], name: str) -> Response:
-    return Response(schema.table(rows), media_type="text/csv; charset=utf-8", headers=attachment_headers(f"{name}.csv"))
+def _csv(rows: list[dict[str, Any]], model: type[schema.MonthOfDatabase], name: str) -> Response:
+    text = schema.table(rows, model)
+    return Response(text, media_type="text/csv; charset=utf-8", headers=attachment_headers(f"{name}.csv"))

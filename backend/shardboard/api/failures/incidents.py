@@ -30,15 +30,19 @@ async def list_incidents(
     session: ReadSession,
     from_: Annotated[str | None, Query(alias="from", description="ISO 8601. Default: the oldest incident.")] = None,
     to: Annotated[str | None, Query(description="ISO 8601. Default: now.")] = None,
+    bdb_uid: Annotated[
+        int | None, Query(ge=1, description="Only incidents in which this database lost primaries.")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=service.MAX_INCIDENTS)] = DEFAULT_LIMIT,
 ) -> JSONResponse:
-    """Return incidents: first all that have not ended, then those that overlap the interval, newest first.
+    """Return incidents that overlap the interval: first those that have not ended, then the others, newest first.
 
     Required role: any role except `none` and `db_viewer`.
     """
     now = datetime.now(UTC)
     last = parse_time(to, "to") or now + timedelta(seconds=1)
-    incidents = await service.page(session, parse_time(from_, "from") or service.EARLIEST_TIME, last, limit, now)
+    first = parse_time(from_, "from") or service.EARLIEST_TIME
+    incidents = await service.page(session, first, last, limit, now, bdb_uid)
     names = await _names(session)
     return JSONResponse([schema.render(each, names) for each in incidents])
 

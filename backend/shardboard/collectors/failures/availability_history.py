@@ -5,15 +5,20 @@ The end of the counted time is stored with the figures. A console that was resta
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.metrics.service_seconds import ServiceSeconds
 from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.domain.failures import availability_history as history
+from shardboard.domain.failures.availability_history import TrafficChange
+from shardboard.domain.failures.incident_start import ms
 from shardboard.domain.failures.outages import unserved_spans
+from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -25,6 +30,7 @@ from shardboard.store.db import Store
 INTERVAL_SECONDS = 5.0
 MAX_OUTAGES = 5_000
 """Maximum number of outages that are read at once: the newest ones."""
+MAX_TRAFFIC_CHANGES = 5_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,9 @@ class _Context:
     now: int
     has_canaries: bool
     outages_by_bdb: Mapping[int, Sequence[Outage]]
+    traffic_changes: Mapping[int, Sequence[tuple[int, TrafficChange]]]
+    """Events since the first second that can be counted, by database uid, in order."""
+    first_ms: int
 
 
 class AvailabilityCollector:
@@ -60,6 +69,8 @@ class AvailabilityCollector:
                 now,
                 (await cluster.load(session)).rules.canary_writes_per_second > 0,
                 await outages.by_bdb_until(session, first * 1000, MAX_OUTAGES),
+                await _traffic_changes(session, list(newest), first, now),
+                first * 1000,
             )
             for bdb in await bdbs.list_all(session):
                 row = newest.get(bdb.uid)
@@ -72,16 +83,36 @@ class AvailabilityCollector:
                     availability_history.start(session, bdb.uid, now)
 
     def _count(self, session: AsyncSession, bdb: Bdb, row: AvailabilityMonth, context: _Context) -> None:
-        seconds, first = self._service.seconds, row.counted_until
-        # While an administrator has stopped the traffic, the closed endpoint is not a failure.
-        states = {
-            t: second.states[bdb.uid]
-            for t, second in seconds.items()
-            if bdb.uid in second.states and not bdb.traffic_stopped
-        }
-        spans = unserved_spans(context.outages_by_bdb.get(bdb.uid, ()))
-        failed = history.failed_intervals(spans, seconds, first, context.now - history.SETTLED_SECONDS)
+        seconds, first, has_canaries = self._service.seconds, row.counted_until, context.has_canaries
+        stopped = history.stopped_intervals(
+            context.traffic_changes.get(bdb.uid, ()), context.first_ms, is_stopped=bdb.traffic_stopped
+        )
+        reported = context.outages_by_bdb.get(bdb.uid, ())
+        for outage in reported:
+            if outage.is_open and (until := history.watched_until(outage, seconds, stopped)) is not None:
+                outage.watched_until_ms = until
+        failed = history.failed_intervals(
+            unserved_spans(reported),
+            seconds,
+            first,
+            context.now - history.SETTLED_SECONDS,
+            has_canaries=has_canaries,
+            stopped=stopped,
+        )
+        states = history.states_with_traffic(bdb.uid, seconds, stopped)
         last = history.countable_until(first, context.now, states, failed)
         if last > first:
-            counted = history.count(first, last, states, failed, has_canaries=context.has_canaries)
+            counted = history.count(first, last, states, failed, has_canaries=has_canaries)
             availability_history.add(session, row, last, counted)
+
+
+async def _traffic_changes(
+    session: AsyncSession, bdb_uids: Collection[int], first: int, now: int
+) -> dict[int, list[tuple[int, TrafficChange]]]:
+    changes: dict[int, list[tuple[int, TrafficChange]]] = defaultdict(list)
+    types = [change.value for change in TrafficChange]
+    period = (datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(now + 1, UTC))
+    for event in await events.list_for_bdbs(session, types, bdb_uids, *period, limit=MAX_TRAFFIC_CHANGES):
+        if event.bdb_uid is not None:
+            changes[event.bdb_uid].append((ms(event.time), TrafficChange(event.type)))
+    return changes

@@ -24,7 +24,10 @@ class ServiceSeconds:
             and reporters.endpoints.get(bdb_uid)
             and (state := _state(bdb_uid, uids, second, reporters)) is not None
         }
-        self.seconds[t] = ServiceSecond(states, dict(second.proxies))
+        endpoints = frozenset(second.endpoints)
+        if (previous := self.seconds.get(t - 1)) is not None and previous.endpoints == endpoints:
+            endpoints = previous.endpoints  # the same set for all seconds saves memory
+        self.seconds[t] = ServiceSecond(states, dict(second.proxies), endpoints)
         if len(self.seconds) > RETENTION:
             del self.seconds[min(self.seconds)]
 

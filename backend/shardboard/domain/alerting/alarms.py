@@ -110,12 +110,16 @@ def database_alarms(
     zones: Mapping[int, Zones] | None = None,
 ) -> list[Alarm]:
     """Return the alarms of a database: pairs without a primary, with a primary that rejects requests, with two primaries, without
-    a replica, or with both copies on one node. `zones` are the zones of the nodes if the database is rack-aware."""
+    a replica, or with both copies on one node. `zones` are the zones of the nodes if the database is rack-aware.
+
+    Pairs without slots serve no requests: an operation has just started their shards, or is about to remove them.
+    """
     pairs: dict[int, list[MonitoredShard]] = defaultdict(list)
     for part in shard_statuses:
         pairs[part.pair].append(part)
     alarms = []
-    lost_pairs = [pair for pair, members in pairs.items() if not any(_is_primary(part) for part in members)]
+    serving = {pair: members for pair, members in pairs.items() if any(part.slots for part in members)}
+    lost_pairs = [pair for pair, members in serving.items() if not any(_is_primary(part) for part in members)]
     if lost_pairs:
         slots = sum(max(part.slots for part in pairs[pair]) for pair in lost_pairs)
         subject = f"{slots:,} of 16,384 hash slots of {name} were" if sharded else f"{name} was"
@@ -124,7 +128,7 @@ def database_alarms(
             Alarm("alarm_slots_uncovered", f"{subject} not served: no primary was up.", "ERROR", uid, details=details)
         )
     rejecting = sorted(
-        part.uid for members in pairs.values() for part in members if _is_primary(part) and part.rejects_requests
+        part.uid for members in serving.values() for part in members if _is_primary(part) and part.rejects_requests
     )
     if rejecting:
         shards = ", ".join(f"redis:{part}" for part in rejecting)
@@ -136,9 +140,11 @@ def database_alarms(
         alarms += _pair_alarms(uid, name, members)
     if zones is not None:
         alarms += _zone_alarms(uid, name, pairs, zones)
-    without_replica = sorted(pair for pair, members in pairs.items() if not any(_is_replica(part) for part in members))
+    without_replica = sorted(
+        pair for pair, members in serving.items() if not any(_is_replica(part) for part in members)
+    )
     if replicated and without_replica:
-        description = f"{len(without_replica)} of {len(pairs)} primaries of {name} had no running replica."
+        description = f"{len(without_replica)} of {len(serving)} primaries of {name} had no running replica."
         alarms.append(Alarm("alarm_no_replica", description, bdb_uid=uid, details={"pairs": without_replica}))
     return alarms
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Self
 
-from shardboard.domain.failures.outages import UnservedSpan
+from shardboard.domain.failures.outages import ReportedOutage, UnservedSpan
 
 SETTLED_SECONDS = 5
 """Age from which a complete second is counted. Proxies report the start of an outage within 2 s."""
@@ -19,6 +19,9 @@ FINAL_SECONDS = 130
 
 Interval = tuple[int, int]
 """Start and end in ms since 1970."""
+
+_OPEN_END = 10**15
+"""End of an interval that continues, in ms."""
 
 
 class ServiceState(Enum):
@@ -34,6 +37,14 @@ class ServiceState(Enum):
     """No endpoint listens, or no shard of a pair is running."""
 
 
+class TrafficChange(Enum):
+    """Event about the traffic of a database."""
+
+    STOPPED = "bdb_stop_traffic_request"
+    RESUMING = "bdb_resume_traffic_request"
+    RESUMED = "bdb_traffic_resumed"
+
+
 @dataclass(frozen=True)
 class ServiceSecond:
     """Contents of the samples of one second."""
@@ -42,6 +53,8 @@ class ServiceSecond:
     """By database uid; databases with a part that did not report are missing."""
     proxies: Mapping[int, int]
     """Start of the process of each proxy that reported, in ms by the clock of its node, by node uid."""
+    endpoints: Collection[tuple[int, int]] = frozenset()
+    """Endpoints that these proxies served: uids of database and node."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +88,77 @@ def countable_until(first: int, now: int, states: Collection[int], failed: Itera
     return until
 
 
-def failed_intervals(
-    spans: Iterable[UnservedSpan], seconds: Mapping[int, ServiceSecond], first: int, last: int
+def stopped_intervals(
+    changes: Iterable[tuple[int, TrafficChange]], first_ms: int, *, is_stopped: bool
 ) -> list[Interval]:
-    """Return the measured outages in `first <= second < last`.
+    """Return when an administrator had stopped the traffic. `changes` are the events since `first_ms` in order, each with its time,
+    and `is_stopped` is the current state. Until the endpoints serve again, the traffic counts as stopped."""
+    intervals: list[Interval] = []
+    for at, change in changes:
+        if change is TrafficChange.STOPPED:
+            intervals.append((at, _OPEN_END))
+        else:  # the time of RESUMED replaces that of RESUMING
+            start = intervals.pop()[0] if intervals else first_ms
+            intervals.append((start, at))
+    return intervals or ([(first_ms, _OPEN_END)] if is_stopped else [])
+
+
+def watched_until(
+    outage: ReportedOutage, seconds: Mapping[int, ServiceSecond], stopped: Iterable[Interval]
+) -> int | None:
+    """Return the time at which the proxy that reported an outage stopped to serve the database without having seen its end, by the
+    console's clock in ms; None if it still served it when it reported last.
+
+    A proxy that was restarted, or whose endpoint was removed in the meantime, no longer knows the outage.
+    """
+    node_uid, noticed = outage.reported_by, outage.noticed_ms - (outage.ahead_ms or 0)
+    ends = [max(start, noticed) for start, end in stopped if end > noticed]
+    confirmed = noticed
+    for t in sorted(t for t in seconds if t * 1000 > noticed):
+        started = seconds[t].proxies.get(node_uid)
+        if started is None:
+            continue
+        if started > outage.noticed_ms or (outage.bdb_uid, node_uid) not in seconds[t].endpoints:
+            ends.append(confirmed)
+            break
+        confirmed = (t + 1) * 1000
+    return min(ends, default=None)
+
+
+def failed_intervals(
+    spans: Iterable[UnservedSpan],
+    seconds: Mapping[int, ServiceSecond],
+    first: int,
+    last: int,
+    *,
+    has_canaries: bool,
+    stopped: Sequence[Interval] = (),
+) -> list[Interval]:
+    """Return the measured outages in `first <= second < last`, without the time in which the traffic was stopped.
 
     An outage that has not ended continues for as long as the process that reported it keeps reporting, because a proxy that was
-    restarted no longer knows it.
+    restarted no longer knows it. Without canary writes, only its end shows for how long it lasted.
     """
     intervals = []
     for span in spans:
-        end = span.end_ms if span.end_ms is not None else _last_confirmed_ms(span, seconds, last)
+        end = span.end_ms
+        if end is None and has_canaries:
+            end = _last_confirmed_ms(span, seconds, last)
         if end is not None:
             intervals.append((max(span.start_ms, first * 1000), min(end, last * 1000)))
-    return _merged(intervals)
+    return _without(_merged(intervals), stopped)
+
+
+def states_with_traffic(
+    bdb_uid: int, seconds: Mapping[int, ServiceSecond], stopped: Sequence[Interval]
+) -> dict[int, ServiceState]:
+    """Return the states of a database by second, without seconds in which its traffic was stopped: a closed endpoint is then not a
+    failure."""
+    return {
+        t: second.states[bdb_uid]
+        for t, second in seconds.items()
+        if bdb_uid in second.states and not _length(stopped, *_second(t))
+    }
 
 
 def count(
@@ -109,6 +179,12 @@ def count(
 def month_of(second: int) -> str:
     """Return the month of a second in UTC, such as `2026-11`."""
     return f"{datetime.fromtimestamp(second, UTC):%Y-%m}"
+
+
+def month_range(month: str) -> tuple[datetime, datetime]:
+    """Return the start of a month of UTC, such as `2026-11`, and the start of the next one."""
+    start = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)
+    return start, (start + timedelta(days=32)).replace(day=1)
 
 
 def _count(begin: int, end: int, served: Sequence[Interval], lost: Sequence[Interval]) -> Availability:
@@ -137,10 +213,9 @@ def _months(begin: int, end: int) -> list[tuple[str, int, int]]:
     """Divide an interval at the months of UTC."""
     parts = []
     while begin < end:
-        month = datetime.fromtimestamp(begin // 1000, UTC).replace(day=1, hour=0, minute=0, second=0)
-        following = (month + timedelta(days=32)).replace(day=1)
-        part_end = min(end, round(following.timestamp()) * 1000)
-        parts.append((f"{month:%Y-%m}", begin, part_end))
+        month = month_of(begin // 1000)
+        part_end = min(end, round(month_range(month)[1].timestamp()) * 1000)
+        parts.append((month, begin, part_end))
         begin = part_end
     return parts
 
@@ -158,6 +233,19 @@ def _merged(intervals: Iterable[Interval]) -> list[Interval]:
         else:
             merged.append((start, end))
     return merged
+
+
+def _without(intervals: Iterable[Interval], removed: Iterable[Interval]) -> list[Interval]:
+    """Return the parts of intervals that are not in `removed`."""
+    parts = list(intervals)
+    for begin, end in removed:
+        parts = [
+            part
+            for start, stop in parts
+            for part in ((start, min(stop, begin)), (max(start, end), stop))
+            if part[0] < part[1]
+        ]
+    return parts
 
 
 def _length(intervals: Iterable[Interval], begin: int, end: int) -> int:

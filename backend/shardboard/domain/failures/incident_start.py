@@ -68,6 +68,18 @@ class IncidentStart:
     def shard_uid(self) -> int | None:
         return self.event.shard_uid if self.kind == "shard_down" else None
 
+    @property
+    def bdb_uids(self) -> set[int]:
+        """Databases that lost primaries, according to the event."""
+        if self.kind == "shard_down":
+            return set() if self.event.bdb_uid is None else {self.event.bdb_uid}
+        return {int(each["bdb_uid"]) for each in self.event.details.get("databases", [])}
+
+    def affected_bdbs(self, events: Iterable[LogEvent]) -> set[int]:
+        """Return the databases that lost primaries, also shortly before their node was detected as down."""
+        lost = {event.bdb_uid for event in events if event.type == "shard_down" and self.includes(event)}
+        return self.bdb_uids | {uid for uid in lost if uid is not None}
+
     def includes(self, event: LogEvent) -> bool:
         """Return whether the loss of a primary is part of this loss of its node."""
         return self.kind == "node_down" and event.node_uid == self.node_uid and _is_part(event, self.event)

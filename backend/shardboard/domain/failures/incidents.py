@@ -199,7 +199,7 @@ def _related_events(
     failovers = [event for event in events_within if event.type == "shard_failover" and _concerns(start, event)]
     action_uids = {event.action_uid for event in failovers if event.action_uid is not None}
     pairs = {(event.bdb_uid, event.details.get("pair")) for event in failovers}
-    affected_bdbs = _affected_bdbs(start) | {event.bdb_uid for event in failovers}
+    affected_bdbs = start.bdb_uids | {event.bdb_uid for event in failovers}
     return [
         event
         for event in events_within
@@ -228,12 +228,6 @@ def _concerns(start: IncidentStart, event: LogEvent) -> bool:
     return event.shard_uid == start.shard_uid
 
 
-def _affected_bdbs(start: IncidentStart) -> set[int | None]:
-    if start.kind == "shard_down":
-        return {start.event.bdb_uid}
-    return {each.get("bdb_uid") for each in start.event.details.get("databases", [])}
-
-
 def _lost_counts(start: IncidentStart) -> tuple[int, int]:
     if start.kind == "shard_down":
         return 1, 0
@@ -247,7 +241,7 @@ def _cause(start: IncidentStart, ordered: Sequence[LogEvent]) -> Cause | None:
         is_near = start.at - DRILL_BEFORE_MS <= ms(event.time) <= start.at
         if event.type == "drill_started" and is_near and _concerns(start, event):
             return Cause("drill", event)
-    databases = _affected_bdbs(start)
+    databases = start.bdb_uids
     for event in reversed(ordered):
         concerns = event.node_uid == start.node_uid or (event.node_uid is None and event.bdb_uid in databases)
         was_raised = ms(event.time) <= start.at and (event.ended_at is None or ms(event.ended_at) >= start.at)

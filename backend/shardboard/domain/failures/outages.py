@@ -38,6 +38,10 @@ class ReportedOutage(Protocol):
     def is_exact(self) -> bool: ...
     @property
     def ahead_ms(self) -> int | None: ...
+    @property
+    def watched_until_ms(self) -> int | None:
+        """By the console's clock: when the proxy stopped to serve the database before it could report the end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class UnservedSpan:
 
     start_ms: int
     end_ms: int | None
-    """None: it had not ended when it was reported last."""
+    """End, or the time until which a proxy watched. None: it had not ended when it was reported last."""
     watching: frozenset[tuple[int, int]] = frozenset()
     """If it has not ended: the nodes whose proxies were watching, each with the time at which its proxy noticed, by its clock."""
 
@@ -82,7 +86,7 @@ def summarize(seen: Sequence[ReportedOutage]) -> OutageSummary:
     """Summarize all reports about one database in one incident."""
     losses = [loss for shard in _by_shard(seen) for loss in _losses(shard)]
     gaps = [(loss, gap) for loss in losses if (gap := loss.gap()) is not None]
-    open_since = [loss.noticed for loss in losses if loss.is_open]
+    open_since = [loss.noticed for loss in losses if loss.ended_at is None]
     return OutageSummary(
         unserved_ms=max((gap for _, gap in gaps), default=None),
         unserved_since_ms=min(open_since, default=None),
@@ -106,10 +110,6 @@ class _Loss:
         return _aligned_time(self.parts[0], self.parts[0].noticed_ms)
 
     @property
-    def is_open(self) -> bool:
-        return self.served_at is None
-
-    @property
     def served_at(self) -> int | None:
         """When it was served again for the first time, by the console's clock."""
         end_times = [
@@ -117,9 +117,19 @@ class _Loss:
         ]
         return min(end_times, default=None)
 
+    @property
+    def ended_at(self) -> int | None:
+        """When it was served again, or when no proxy was watching any more, by the console's clock."""
+        if (served_at := self.served_at) is not None:
+            return served_at
+        ends = [part.watched_until_ms for part in self.parts]
+        return None if None in ends else max(end for end in ends if end is not None)
+
     def gap(self) -> int | None:
         """Return milliseconds; None while it continues, or if no proxy had a client request or a canary write in that time."""
-        if self.is_open or not any(part.waited or part.failed or part.lost or part.is_exact for part in self.parts):
+        if self.served_at is None or not any(
+            part.waited or part.failed or part.lost or part.is_exact for part in self.parts
+        ):
             return None
         if self._clocks_agree():
             return self._gap_of(self.parts)
@@ -135,8 +145,11 @@ class _Loss:
         watched = [part for part in self.parts if part.is_exact]
         if not watched:
             return None  # requests are counted when it ends
-        starts = [_aligned_time(part, part.last_success_ms or part.noticed_ms) for part in watched]
-        return UnservedSpan(max(starts), None, frozenset((part.reported_by, part.noticed_ms) for part in watched))
+        start = max(_aligned_time(part, part.last_success_ms or part.noticed_ms) for part in watched)
+        watching = frozenset((part.reported_by, part.noticed_ms) for part in watched if part.watched_until_ms is None)
+        if watching:
+            return UnservedSpan(start, None, watching)
+        return UnservedSpan(start, max(part.watched_until_ms or 0 for part in watched))
 
     def _gap_of(self, parts: Sequence[ReportedOutage]) -> int | None:
         end_times = [part.first_success_ms for part in parts if part.first_success_ms is not None]
@@ -158,14 +171,14 @@ class _Loss:
 
 
 def _losses(seen: Sequence[ReportedOutage]) -> list[_Loss]:
-    """Return the losses of one shard. Reports from before it was served again belong to the same loss."""
+    """Return the losses of one shard. Reports from before it was served again or no longer watched belong to the same loss."""
     losses: list[_Loss] = []
     for each in sorted(seen, key=lambda part: (_aligned_time(part, part.noticed_ms), part.reported_by)):
-        served_at = losses[-1].served_at if losses else None
-        if losses and (served_at is None or _aligned_time(each, each.noticed_ms) < served_at):
+        ended_at = losses[-1].ended_at if losses else None
+        if losses and (ended_at is None or _aligned_time(each, each.noticed_ms) < ended_at):
             losses[-1].parts.append(each)
         else:
-            losses.append(_Loss(each, served_at))
+            losses.append(_Loss(each, losses[-1].served_at if losses else None))
     return losses
 
 

@@ -1,5 +1,6 @@
 """Incidents, assembled from events and from outages that proxies observed. They are not stored, so they cannot become outdated."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -22,6 +23,8 @@ MAX_INCIDENTS = 100
 """Maximum number of incidents in one response."""
 MAX_EVENTS, MAX_OUTAGES = 2_000, 2_000
 """Maximum number of events and of outages that are read for one incident: the oldest ones, which show how it started."""
+MAX_STARTS = 10_000
+"""Maximum number of failures of each type that are read to count incidents or to find those of one database: the newest ones."""
 STARTS_PER_INCIDENT = 5
 """Maximum number of failures of each type that are read per requested incident, because replica failures are among them."""
 EARLIEST_TIME = datetime(1971, 1, 1, tzinfo=UTC)
@@ -29,32 +32,54 @@ TIME_TOLERANCE = timedelta(milliseconds=BEFORE_MS)
 REPAIR_TIME = timedelta(milliseconds=incidents.AFTER_MS)
 
 
-async def page(session: AsyncSession, first: datetime, last: datetime, limit: int, now: datetime) -> list[Incident]:
-    """Return ongoing incidents and those that overlap `first <= t < last`; each newest first, at most `limit` in total."""
-    conditions, read_limit = await shards.list_conditions(session), STARTS_PER_INCIDENT * limit
+async def page(
+    session: AsyncSession, first: datetime, last: datetime, limit: int, now: datetime, bdb_uid: int | None = None
+) -> list[Incident]:
+    """Return incidents that overlap `first <= t < last`: ongoing ones, then the others; each newest first, at most `limit` in
+    total. `bdb_uid` limits the result to incidents in which this database lost primaries."""
+    conditions = await shards.list_conditions(session)
     ongoing, waiting = await _ongoing(session), await _possibly_waiting(session, conditions)
-    known_events = [
-        *ongoing,
-        *waiting,
-        *await events.list_overlapping(session, ("node_failed",), first, last + TIME_TOLERANCE, limit=read_limit),
-        *await events.list_overlapping(session, ("shard_down", "shard_failover"), first, last, limit=read_limit),
-    ]
-    starts = incident_starts(_unique(known_events))[::-1]
+    read_limit = STARTS_PER_INCIDENT * limit if bdb_uid is None else MAX_STARTS
+    known_events = _unique([*ongoing, *waiting, *await _failures(session, first, last, read_limit)])
+    starts = [each for each in incident_starts(known_events)[::-1] if each.event.time < last]
+    if bdb_uid is not None:
+        starts = [each for each in starts if bdb_uid in each.affected_bdbs(known_events)]
     open_uids, waiting_uids = {event.uid for event in ongoing}, {event.uid for event in waiting}
     open_incidents = [each for each in starts if each.event.uid in open_uids]
     possible = [each for each in starts if each.event.uid in waiting_uids - open_uids]
-    ended_incidents = [
-        each for each in starts if each.event.uid not in open_uids | waiting_uids and each.event.time < last
-    ]
+    ended_incidents = [each for each in starts if each.event.uid not in open_uids | waiting_uids]
     out_of_sync = pairs_out_of_sync(conditions)
     chosen = [*open_incidents[:limit], *possible[:limit], *ended_incidents[:limit]]
     loaded_incidents = [await _load(session, each, now, out_of_sync) for each in chosen]
-    shown = [
-        each
-        for each in loaded_incidents
-        if each.ended is None or (each.start.event.time < last and each.ended >= ms(first))
-    ]
+    shown = [each for each in loaded_incidents if each.ended is None or each.ended >= ms(first)]
     return sorted(shown, key=lambda each: (each.state == "over", -each.start.at, -each.start.uid))[:limit]
+
+
+async def count_by_bdb(session: AsyncSession, first: datetime, last: datetime, now: datetime) -> Counter[int]:
+    """Return the number of incidents that overlap `first <= t < last` by uid of the databases that lost primaries in them."""
+    conditions = await shards.list_conditions(session)
+    ongoing, waiting = await _ongoing(session), await _possibly_waiting(session, conditions)
+    known_events = _unique([*ongoing, *waiting, *await _failures(session, first, last, MAX_STARTS)])
+    out_of_sync = pairs_out_of_sync(conditions)
+    counts: Counter[int] = Counter()
+    for start in incident_starts(known_events):
+        if start.event.time >= last:
+            continue
+        if start.event.time < first:
+            ended = (await _load(session, start, now, out_of_sync)).ended
+            if ended is not None and ended < ms(first):
+                continue
+        counts.update(start.affected_bdbs(known_events))
+    return counts
+
+
+async def _failures(session: AsyncSession, first: datetime, last: datetime, limit: int) -> list[Event]:
+    """Return the newest events that show which incidents started in a period, or before it and may overlap it."""
+    start = max(first, EARLIEST_TIME) - REPAIR_TIME
+    return [
+        *await events.list_overlapping(session, ("node_failed",), start, last + TIME_TOLERANCE, limit=limit),
+        *await events.list_overlapping(session, ("shard_down", "shard_failover"), start, last, limit=limit),
+    ]
 
 
 async def get_incident(session: AsyncSession, uid: int, now: datetime) -> Incident:
@@ -127,8 +152,7 @@ async def _load(
     affected_bdbs = {
         each.bdb_uid for each in nearby_events if each.type == "shard_failover" and each.bdb_uid is not None
     }
-    affected_bdbs |= {each["bdb_uid"] for each in event.details.get("databases", [])}
-    affected_bdbs |= {event.bdb_uid} if event.bdb_uid is not None else set()
+    affected_bdbs |= start.bdb_uids
     if affected_bdbs:
         types = ("shard_failover", "shard_failover_failed", "resync", "bdb_deleted")
         nearby_events += await events.list_for_bdbs(

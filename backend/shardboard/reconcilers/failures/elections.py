@@ -5,7 +5,7 @@ loop the desired roles would still name the previous primary.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -29,6 +29,8 @@ MAX_LOSS_AGE = timedelta(minutes=10)
 """A loss longer ago than this did not cause the election."""
 MAX_CAUSE_AGE = timedelta(seconds=10)
 """If a primary was healthy for this long and no failover was requested, the election had no known cause."""
+SinceGap = Callable[[int], float]
+"""Returns the seconds since the agent of a node was silent for some seconds."""
 ROLE_CHANGING_ACTIONS = SWITCHOVER_ACTIONS | {ActionName.FAILOVER}
 
 
@@ -37,10 +39,11 @@ class ElectionLoop(PollingLoop):
 
     changes = frozenset({"shard", "action"})
 
-    def __init__(self, store: Store, bus: Bus) -> None:
+    def __init__(self, store: Store, bus: Bus, seconds_since_gap: SinceGap) -> None:
         super().__init__(store, bus)
+        self._seconds_since_gap = seconds_since_gap
         self._well_since: dict[int, datetime] = {}
-        """By uid of a shard: since when this console has seen it healthy."""
+        """By uid of a shard: since when this console has seen it healthy, apart from gaps between samples."""
 
     async def is_due(self, session: AsyncSession) -> bool:
         now = datetime.now(UTC)
@@ -61,9 +64,16 @@ class ElectionLoop(PollingLoop):
         for bdb, elections in await _unrequested_elections(session, await shards.list_conditions(session)):
             rows = {row.uid: row for row in await shards.list_for_bdb(session, bdb.uid)}
             for each in elections:
-                was_healthy = now - self._well_since.get(each.lost, now) >= MAX_CAUSE_AGE
+                was_healthy = now - self._healthy_since(rows[each.lost], now) >= MAX_CAUSE_AGE
                 has_cause = not was_healthy or is_anything_moved or bdb.uid in bdbs_with_actions
                 await _accept(session, bdb, rows, each, has_cause=has_cause)
+
+    def _healthy_since(self, shard: Shard, now: datetime) -> datetime:
+        """Return since when samples have shown that the shard was healthy. On an overloaded machine, the agent and the primary can
+        stop responding together, so the shard still looks healthy."""
+        known_since = self._well_since.get(shard.uid, now)
+        gap = self._seconds_since_gap(shard.node_uid)
+        return known_since if gap == float("inf") else max(known_since, now - timedelta(seconds=gap))
 
 
 async def _unrequested_elections(

@@ -104,7 +104,8 @@ class ClusterHealth(BaseModel):
 
 
 def copies(shards: Iterable[ShardRow]) -> list[CopyStatus]:
-    """Convert the shards of a database for `domain.availability`."""
+    """Convert the shards of a database for `domain.availability`, without those of pairs that serve no slots: an operation has just
+    started them, or is about to remove them."""
     return [
         CopyStatus(
             shard.pair,
@@ -112,6 +113,7 @@ def copies(shards: Iterable[ShardRow]) -> list[CopyStatus]:
             is_ready(shard.observed_status, shard.current_role, shard.observed_link),
         )
         for shard in shards
+        if shard.slots
     ]
 
 

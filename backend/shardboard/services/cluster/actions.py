@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.actions import drills
 from shardboard.domain.access.roles import ManagementRole
 from shardboard.domain.cluster.actions import OPEN_STATUSES, ActionName
 from shardboard.errors import Conflict, Forbidden
@@ -53,7 +54,8 @@ async def affected_databases(session: AsyncSession, action: Action) -> frozenset
 
 
 async def cancel(session: AsyncSession, action: Action, principal: Principal) -> Action:
-    """Request that the action ends early. It undoes or completes what it has started. Repeated requests have no effect."""
+    """Request that the action ends early. It undoes or completes what it has started. Repeated requests have no effect. A drill of
+    a zone ends on all its nodes."""
     if (
         action.object_type == "node"
         and principal.role != ManagementRole.ADMIN
@@ -64,10 +66,15 @@ async def cancel(session: AsyncSession, action: Action, principal: Principal) ->
         raise Conflict(
             "not_running", f"{action.description}: the action has already ended with status {action.status}."
         )
-    if action.cancelled_by:
-        return action
-    if not action.cancellable:
+    if not action.cancellable and not action.cancelled_by:
         raise Conflict("not_cancellable", f"{action.description}: this action cannot be canceled.")
+    for each in (action, *await drills.list_of_same_zone(session, action)):
+        if each.cancellable:
+            _cancel(session, each, principal)
+    return action
+
+
+def _cancel(session: AsyncSession, action: Action, principal: Principal) -> None:
     action.cancelled_by = principal.username
     events.record(
         session,
@@ -79,4 +86,3 @@ async def cancel(session: AsyncSession, action: Action, principal: Principal) ->
         node_uid=action.object_uid if action.object_type == "node" else None,
         action_uid=action.uid,
     )
-    return action

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, UniqueConstraint, delete, func, or_, select
+from sqlalchemy import BigInteger, Index, UniqueConstraint, and_, delete, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -12,7 +12,7 @@ from shardboard.store.db import Base, UtcDateTime
 
 
 class Outage(Base):
-    """Columns that end in `_ms` are milliseconds since 1970 by the clock of the node whose proxy reported it."""
+    """Columns that end in `_ms` are milliseconds since 1970, by the clock of the node whose proxy reported it unless stated."""
 
     __tablename__ = "outages"
     __kind__ = "outage"
@@ -46,6 +46,14 @@ class Outage(Base):
     """How far the node's clock was ahead of the console's clock, in ms; None if unknown because the report was late."""
     noticed_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     """`noticed_ms` converted to the console's clock as far as possible; used for queries."""
+    watched_until_ms: Mapped[int | None] = mapped_column(BigInteger)
+    """By the console's clock: when its proxy stopped to serve the database before it could report the end; None if this is not
+    known to have happened."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its proxy can still report the end."""
+        return self.first_success_ms is None and self.watched_until_ms is None
 
 
 async def list_reported_by(session: AsyncSession, node_uid: int, since_ms: int) -> Sequence[Outage]:
@@ -71,7 +79,8 @@ async def by_bdb_until(session: AsyncSession, first_ms: int, limit: int) -> dict
     `limit` outages are returned for each of both: the newest.
     """
     end_ms = Outage.first_success_ms - func.coalesce(Outage.ahead_ms, 0)
-    query = select(Outage).where(or_(Outage.first_success_ms.is_(None), end_ms >= first_ms))
+    is_open = and_(Outage.first_success_ms.is_(None), Outage.watched_until_ms.is_(None))
+    query = select(Outage).where(or_(is_open, end_ms >= first_ms, Outage.watched_until_ms >= first_ms))
     by_bdb: dict[int, dict[int, Outage]] = defaultdict(dict)
     for row in (await session.execute(query.order_by(Outage.noticed_at.desc()).limit(limit))).scalars():
         by_bdb[row.bdb_uid][row.uid] = row

@@ -150,6 +150,17 @@ def test_interrupts_of_virtual_devices_are_found(tmp_path: Path) -> None:
     assert "ls /sys/class/net/ens3/device/../msi_irqs" in checks["interrupts_ens3"].apply
 
 
+def test_interrupts_of_many_interfaces_are_checked_for_physical_ones_first(tmp_path: Path) -> None:
+    names = [f"a{number:03}" for number in range(300)]
+    files = {f"sys/class/net/{name}/device/msi_irqs/30": "" for name in [*names, "z0"]}
+    files |= {f"sys/class/net/{name}/device/physfn": "" for name in names}
+    checks = checks_of(tmp_path, {"proc/irq/30/smp_affinity_list": "0-3", **files})
+    assert len([name for name in checks if name.startswith("interrupts_")]) == 64
+    assert {"interrupts_z0", "interrupts_a062"} <= checks.keys()
+    assert checks["interrupts"].value == "64 of 301 network interfaces checked, 237 omitted"
+    assert len(checks) < 100, "the console accepts up to 256"
+
+
 def test_pinned_shards_need_no_single_numa_node(tmp_path: Path) -> None:
     assert not checks_of(tmp_path, BAD)["numa_nodes"].good
     assert checks_of(tmp_path, BAD, is_pinned=True)["numa_nodes"].good

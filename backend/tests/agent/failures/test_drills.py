@@ -149,8 +149,12 @@ async def test_repeated_request_runs_once_and_another_drill_waits(agent: DrillSe
     await wait_until(lambda: agent.stopped() == {1})
     await agent.drills.end("1")
     await wait_until(lambda: agent.stopped() == {2})
+    await agent.begin("freeze_shard", 1, name="3")
+    ending = asyncio.create_task(agent.drills.end("3"))
     await agent.drills.end("2")
+    await ending
     assert agent.stopped() == set()
+    assert agent.records == []
 
 
 async def test_drill_on_unknown_shard_changes_nothing(agent: DrillSetup) -> None:
@@ -240,6 +244,35 @@ async def test_a_continued_reboot_does_not_kill_restarted_shards(agent: DrillSet
     assert agent.drills.simulated_outage == "refusing"
     await agent.drills.end("1")
     assert agent.dead() == set()
+
+
+async def test_a_drill_without_a_record_does_not_start(agent: DrillSetup) -> None:
+    """Otherwise, an agent that is killed would leave its fault behind."""
+    directory = agent.node.settings[1].state_dir / "drills"
+    directory.write_text("")
+    refusal = await agent.begin("freeze_shard", 1)
+    assert refusal.startswith(f"the record of the drill cannot be written to {directory}/1.json: ")
+    assert (agent.drills._drills, agent.stopped()) == ({}, set())
+    directory.unlink()
+    assert await agent.begin("freeze_shard", 1) == "", "the request can be repeated"
+    assert agent.records == ["1"], "the record is written before the reply"
+
+
+async def test_a_drill_ends_with_the_machine(
+    agent: DrillSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    await agent.begin("freeze_shard", 1)
+    await wait_until(lambda: agent.stopped() == {1})
+    agent.processes[1].resume()
+    await wait_until(lambda: not agent.stopped())
+    agent.kill_agent()
+    other_boot = tmp_path / "boot_id"
+    other_boot.write_text("other\n")
+    monkeypatch.setattr("shardboard.agent.failures.drill_record.BOOT_ID_FILE", other_boot)
+    await agent.drills.adopt()
+    assert (agent.drills._drills, agent.records, agent.stopped()) == ({}, [], set())
+    assert await agent.begin("freeze_shard", 1) == ""
+    assert agent.drills._drills == {}, "a repeated request does not start it again"
 
 
 def test_unreadable_records_are_ignored(tmp_path: Path) -> None:

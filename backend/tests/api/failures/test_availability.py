@@ -16,6 +16,7 @@ from shardboard.services.cluster.cluster import update_policy
 from shardboard.state.alerting import events
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs
+from shardboard.state.databases.shards import Shard
 
 pytestmark = pytest.mark.store_in_all
 
@@ -62,6 +63,15 @@ async def test_database_with_slots_without_a_primary_is_unavailable(
     await active_database.set_observed_state(console, 1, status="down")
     assert await status_and_code(client, AVAILABLE) == (503, "bdb_unavailable_shard_unreachable")
     assert await status_and_code(client, ENDPOINT) == (200, ""), "its proxies serve the other slots"
+
+
+async def test_new_shards_of_a_resharding_do_not_make_the_database_unavailable(
+    console: Console, client: httpx.AsyncClient
+) -> None:
+    async with console.store.begin() as session:
+        session.add(Shard.planned(9, 1, 1, 3, "master", "", 20009))
+    for path in (AVAILABLE, f"{AVAILABLE}?extend_check=lag"):
+        assert await status_and_code(client, path) == (200, "")
 
 
 async def test_database_with_a_refusing_primary_is_unavailable(console: Console, client: httpx.AsyncClient) -> None:

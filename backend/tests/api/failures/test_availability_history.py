@@ -1,7 +1,8 @@
 """Tests of the availability by month, over HTTP."""
 
 import csv
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -9,8 +10,11 @@ from backend.tests.api.metrics.test_prometheus import parsed, values
 from backend.tests.support import active_database
 
 from shardboard.console import Console
+from shardboard.domain.failures.availability_history import month_range
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.queries.failures import incidents
 from shardboard.schemas.failures.availability_history import AvailabilityOfDatabase, AvailabilityOfMonth
+from shardboard.state.alerting.events import Event
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.failures.availability_history import AvailabilityMonth
@@ -55,11 +59,50 @@ async def test_databases_of_a_month(client: httpx.AsyncClient) -> None:
                 "failed": 0.01,
                 "unknown": 5.0,
                 "percent": 99.999,
+                "incidents": 0,
             }
         ],
     }
     assert (await client.get("/v1/availability", params={"month": "2020-01"})).json()["databases"] == []
     assert (await client.get("/v1/availability")).json()["month"] == f"{datetime.now(UTC):%Y-%m}"
+
+
+def node_failed(began: datetime, ended: datetime | None, **details: Any) -> Event:
+    return Event(
+        type="node_failed",
+        time=began,
+        ended_at=ended,
+        severity="ERROR",
+        source="node",
+        description="It happened.",
+        originator="system",
+        node_uid=2,
+        details={"open": ended is None, "databases": [{"bdb_uid": 1, "slots": "0-5460"}], **details},
+    )
+
+
+async def test_all_incidents_of_the_month_are_counted(client: httpx.AsyncClient, console: Console) -> None:
+    begin, end = month_range("2026-11")
+    minute = timedelta(minutes=1)
+    async with console.store.begin() as session:
+        for number in range(120):
+            failed_at = begin + 10 * number * minute
+            session.add(node_failed(failed_at, failed_at + minute))
+        session.add(node_failed(begin - 2 * minute, begin - minute))
+        session.add(node_failed(begin - 5 * minute, begin + minute))
+        session.add(node_failed(begin + 5 * minute, begin + 6 * minute, databases=[{"bdb_uid": 7, "slots": "0-5460"}]))
+        session.add(node_failed(end + minute, None))
+    months = [f"2026-{month}" for month in (10, 11, 12)]
+    async with console.store.read() as session:
+        counts = [await incidents.count_by_bdb(session, *month_range(month), end) for month in months]
+    assert [(count[1], count[7]) for count in counts] == [(2, 0), (121, 1), (1, 0)]
+    rows = (await client.get("/v1/availability?month=2026-11")).json()["databases"]
+    assert [row["incidents"] for row in rows] == [121]
+    query = {"from": begin.isoformat(), "to": end.isoformat(), "limit": 9}
+    listed = (await client.get("/v1/incidents", params=query | {"bdb_uid": 7})).json()
+    assert [[loss["uid"] for loss in each["databases"]] for each in listed] == [[7]]
+    listed = (await client.get("/v1/incidents", params=query | {"bdb_uid": 1})).json()
+    assert (len(listed), {each["state"] for each in listed}) == (9, {"over"}), "the ongoing one started later"
 
 
 async def test_months_of_a_database(client: httpx.AsyncClient) -> None:

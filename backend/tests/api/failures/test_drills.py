@@ -123,6 +123,23 @@ async def test_drill_of_a_zone_affects_all_its_nodes(client: httpx.AsyncClient, 
 
 
 @pytest.mark.usefixtures("allowed")
+async def test_drill_of_a_zone_ends_on_all_its_nodes(client: httpx.AsyncClient, console: Console) -> None:
+    for uid, rack_id in ((1, "east"), (2, "east"), (3, "west")):
+        await client.put(f"/v1/nodes/{uid}", json={"rack_id": rack_id})
+    await client.post("/v1/nodes/3/actions/drill", json=REQUEST | {"confirm": "node 3"})
+    request = {"kind": "reboot", "seconds": 60, "confirm": "zone east"}
+    [uid, _] = (await client.post("/v1/zones/east/actions/drill", json=request)).json()["action_uids"]
+    assert (await client.delete(f"/v1/actions/{uid}")).status_code == 200
+    drills, _ = await written(console)
+    assert {drill.object_uid: drill.cancelled_by for drill in drills} == {
+        1: "admin@example.org",
+        2: "admin@example.org",
+        3: "",
+    }
+    assert (await client.delete(f"/v1/actions/{uid}")).status_code == 200, "repeated"
+
+
+@pytest.mark.usefixtures("allowed")
 async def test_invalid_drills_of_a_zone_are_refused(client: httpx.AsyncClient, console: Console) -> None:
     await client.put("/v1/nodes/1", json={"rack_id": "east"})
     request = {"kind": "reboot", "seconds": 5, "confirm": "zone east"}

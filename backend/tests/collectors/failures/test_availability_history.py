@@ -18,6 +18,7 @@ from shardboard.domain.failures.availability_history import (
     ServiceState,
 )
 from shardboard.driver.fake_agents import FakeAgents
+from shardboard.state.alerting import events
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.failures import availability_history
@@ -43,10 +44,11 @@ class Counting:
         self.service = ServiceSeconds()
         self.collector = AvailabilityCollector(self.console.store, self.service, lambda: self.now)
 
-    def observe(self, *seconds: int, state: ServiceState = USED) -> None:
+    def observe(self, *seconds: int, state: ServiceState = USED, has_endpoint: bool = True) -> None:
         """Add complete seconds, relative to T."""
         for t in seconds:
-            self.service.seconds[T + t] = ServiceSecond({1: state}, {1: 0})
+            endpoints: set[tuple[int, int]] = {(1, 1)} if has_endpoint else set()
+            self.service.seconds[T + t] = ServiceSecond({1: state}, {1: 0}, endpoints)
 
     async def count(self, now: int) -> None:
         self.now = T + now
@@ -152,6 +154,33 @@ async def test_stopped_traffic_is_unknown(counting: Counting) -> None:
         bdb.config = {**bdb.config, "traffic_manually_disabled": True}
     await counting.count(FINAL_SECONDS + 5)
     assert await counting.figures() == [("2026-11", 5, 0, 0, 5)]
+
+
+async def test_an_outage_ends_when_its_proxy_no_longer_serves_the_database(counting: Counting) -> None:
+    """Also if the endpoint is opened again: its proxy has removed the outage and never reports its end."""
+    counting.observe(*range(40))
+    counting.observe(12, has_endpoint=False)
+    await counting.add_outage(2.5, None)
+    await counting.count(20)
+    assert await counting.figures() == [("2026-11", 15, 5.5, 9.5, 0)]
+    counting.start()
+    counting.observe(*range(15, 60))
+    await counting.count(60)
+    assert await counting.figures() == [("2026-11", 55, 45.5, 9.5, 0)]
+
+
+async def test_time_without_traffic_is_unknown_also_after_it_was_resumed(counting: Counting) -> None:
+    changes = {"bdb_stop_traffic_request": 8, "bdb_resume_traffic_request": 14, "bdb_traffic_resumed": 15}
+    async with counting.console.store.begin() as session:
+        for type_, t in changes.items():
+            event = events.record(session, type_, "It happened.", source="bdb", bdb_uid=1)
+            event.time = datetime.fromtimestamp(T + t, UTC)
+    counting.observe(*range(8))
+    counting.observe(*range(8, 15), state=ServiceState.DOWN, has_endpoint=False)
+    counting.observe(*range(15, 30))
+    await counting.add_outage(2.5, None)
+    await counting.count(FINAL_SECONDS + 20)
+    assert await counting.figures() == [("2026-11", 30, 2.5 + 15, 5.5, 7)]
 
 
 async def test_databases_are_counted_from_their_activation(console: Console, counting: Counting) -> None:

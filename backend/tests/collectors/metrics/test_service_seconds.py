@@ -68,12 +68,14 @@ def test_pairs_without_slots_are_ignored() -> None:
     assert states(node(1), node(2, shards={21: shard()}), node(3), live=live) == {1: USED, 2: USED}
 
 
-def test_processes_of_proxies_are_recorded_and_old_seconds_removed() -> None:
+def test_processes_and_endpoints_of_proxies_are_recorded_and_old_seconds_removed() -> None:
     live = make_live()
     for t in range(NOW, NOW + RETENTION + 5):
         live.ingest(1, node_sample(1, t, proxy=idle_reading(1)))
         live.ingest(2, node_sample(2, t, proxy=None))
         live._publish(t, live._seconds[t])
-    assert live.service.seconds[NOW + RETENTION].proxies == {1: 42}
+    newest, previous = live.service.seconds[NOW + RETENTION], live.service.seconds[NOW + RETENTION - 1]
+    assert (newest.proxies, newest.endpoints) == ({1: 42}, {(1, 1)})
+    assert newest.endpoints is previous.endpoints, "seconds share the set of endpoints"
     assert (min(live.service.seconds), len(live.service.seconds)) == (NOW + 5, RETENTION)
     assert reading().started_ms == 0, "agents of earlier releases do not report it"

@@ -1,5 +1,6 @@
 """Tests of alarm conditions of databases, shards and nodes, and of the board that raises each alarm once."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,6 +74,16 @@ def test_primaries_without_replica_raise_an_alarm() -> None:
         {"pairs": [0]},
     )
     assert alarms_by_type(parts_with(3, status="loading")) == {}
+
+
+@pytest.mark.parametrize("changes", [{"rejects_requests": True}, {"status": "down"}])
+def test_new_shards_of_an_operation_raise_no_alarm(changes: dict[str, object]) -> None:
+    """New primaries of a resharding reject requests until they know the cluster, and have no slots and no replicas yet."""
+    fields = {"uid": 5, "node_uid": 1, "pair": 2, "role": "master", "status": "ok", "in_sync": False, "slots": 0}
+    new = MonitoredShard(**(fields | changes))
+    assert alarms_by_type([*PARTS, new]) == {}
+    with_slots = MonitoredShard(**(fields | changes | {"slots": 1}))
+    assert "ERROR" in {alarm.severity for alarm in alarms_by_type([*PARTS, with_slots]).values()}
 
 
 def test_two_primaries_of_one_pair_raise_an_alarm() -> None:

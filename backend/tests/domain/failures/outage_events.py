@@ -53,6 +53,7 @@ class OutageReport:
     ahead_ms: int | None = 0
     node_uid: int | None = 2
     shard_uid: int | None = 2
+    watched_until_ms: int | None = None
 
     @property
     def noticed_ms(self) -> int:

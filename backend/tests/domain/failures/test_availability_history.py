@@ -13,11 +13,15 @@ from shardboard.domain.failures.availability_history import (
     Availability,
     ServiceSecond,
     ServiceState,
+    TrafficChange,
     count,
     countable_until,
     failed_intervals,
+    states_with_traffic,
+    stopped_intervals,
+    watched_until,
 )
-from shardboard.domain.failures.outages import UnservedSpan, unserved_spans
+from shardboard.domain.failures.outages import UnservedSpan, summarize, unserved_spans
 
 T = 1_700_000_000
 MONTH = "2023-11"
@@ -138,7 +142,8 @@ def test_ongoing_outage_continues_while_its_proxy_reports() -> None:
 
     def failed(*proxies: dict[int, int]) -> list[tuple[int, int]]:
         seconds = {T + t: ServiceSecond({}, started) for t, started in enumerate(proxies)}
-        found = failed_intervals([span], seconds, T, T + 10)
+        found = failed_intervals([span], seconds, T, T + 10, has_canaries=True)
+        assert failed_intervals([span], seconds, T, T + 10, has_canaries=False) == []
         return [(start - T * 1000, end - T * 1000) for start, end in found]
 
     assert failed({1: 5}, {1: 5}, {1: 5}) == [(0, 3_000)]
@@ -151,7 +156,76 @@ def test_ongoing_outage_continues_while_its_proxy_reports() -> None:
 def test_outages_are_limited_to_the_counted_time() -> None:
     spans = [UnservedSpan(T * 1000 - 700, T * 1000 + 300), UnservedSpan(T * 1000 + 9_900, T * 1000 + 12_000)]
     spans += [UnservedSpan(T * 1000 - 9_000, T * 1000 - 8_000), UnservedSpan(T * 1000 + 100, T * 1000 + 500)]
-    assert failed_intervals(spans, {}, T, T + 10) == [
+    assert failed_intervals(spans, {}, T, T + 10, has_canaries=False) == [
         (T * 1000, T * 1000 + 500),
         (T * 1000 + 9_900, T * 1000 + 10_000),
     ]
+
+
+@pytest.mark.parametrize(
+    ("proxies", "until"),
+    [
+        pytest.param([{}, {1: 5}, {1: 5}], None, id="the endpoint still serves"),
+        pytest.param([{1: 5}, {}, {2: 5}], None, id="the node does not report"),
+        pytest.param([{}, {1: 5}, {1: 10**14}], 1_000, id="a new process"),
+        pytest.param([{}, {}, {1: 10**14}], -900, id="a new process, and no sample before"),
+    ],
+)
+def test_proxies_that_were_restarted_no_longer_watch(proxies: list[dict[int, int]], until: int | None) -> None:
+    """Times are relative to one second after the outage was noticed."""
+    outage = OutageReport(0.1, 0, None)
+    first = outage.noticed_ms // 1000 + 1
+    seconds = {first + t: ServiceSecond({}, each, {(1, 1), (1, 2)}) for t, each in enumerate(proxies, -1)}
+    assert watched_until(outage, seconds, []) == (None if until is None else first * 1000 + until)
+
+
+def test_proxies_without_the_endpoint_no_longer_watch() -> None:
+    outage = OutageReport(0.1, 0, None)
+    first = outage.noticed_ms // 1000 + 1
+    own, other = {(1, 1)}, {(2, 1), (1, 2)}
+    seconds = {first + t: ServiceSecond({}, {1: 5}, each) for t, each in enumerate([other, own, other, own], -1)}
+    assert watched_until(outage, seconds, []) == (first + 1) * 1000, "it was removed for a second"
+    stop = outage.noticed_ms + 500
+    assert watched_until(outage, seconds, [(stop, stop + 100)]) == stop, "stopped and resumed within a second"
+    assert watched_until(outage, {}, [(outage.noticed_ms - 900, outage.noticed_ms - 800)]) is None
+
+
+def test_outages_that_are_no_longer_watched_have_an_end() -> None:
+    until = ms(3)
+    ended = OutageReport(0.1, 0, None, waited=0, is_exact=True, watched_until_ms=until)
+    assert unserved_spans([ended]) == [UnservedSpan(ms(0), until)]
+    watching = OutageReport(0.2, 0, None, reported_by=3, is_exact=True)
+    assert unserved_spans([ended, watching]) == [UnservedSpan(ms(0), None, frozenset({(3, ms(0.2))}))]
+    later = OutageReport(9.1, 9, 9.6, is_exact=True)
+    assert unserved_spans([ended, later]) == [UnservedSpan(ms(0), until), UnservedSpan(ms(9), ms(9.6))]
+    assert summarize([ended]).unserved_since_ms is None
+
+
+STOPPED, RESUMING, RESUMED = TrafficChange.STOPPED, TrafficChange.RESUMING, TrafficChange.RESUMED
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_stopped", "expected"),
+    [
+        pytest.param([], False, [], id="never"),
+        pytest.param([], True, [(100, None)], id="since before the first second"),
+        pytest.param([(300, STOPPED)], True, [(300, None)], id="since then"),
+        pytest.param([(300, STOPPED), (500, RESUMING)], False, [(300, 500)], id="resume requested"),
+        pytest.param([(300, STOPPED), (500, RESUMING), (700, RESUMED)], False, [(300, 700)], id="resumed"),
+        pytest.param([(500, RESUMING), (700, RESUMED), (900, STOPPED)], True, [(100, 700), (900, None)], id="twice"),
+    ],
+)
+def test_traffic_is_stopped_from_the_request_until_endpoints_serve_again(
+    changes: list[tuple[int, TrafficChange]], is_stopped: bool, expected: list[tuple[int, int | None]]
+) -> None:
+    found = stopped_intervals(changes, 100, is_stopped=is_stopped)
+    assert [(start, None if end > T * 1000 else end) for start, end in found] == expected
+
+
+def test_stopped_traffic_is_neither_served_nor_failed() -> None:
+    stopped = [(T * 1000 + 2_500, T * 1000 + 4_000)]
+    seconds = {T + t: ServiceSecond({1: DOWN}, {}) for t in range(6)}
+    assert sorted(states_with_traffic(1, seconds, stopped)) == [T, T + 1, T + 4, T + 5]
+    span = UnservedSpan(T * 1000 + 1_000, T * 1000 + 5_000)
+    failed = failed_intervals([span], {}, T, T + 10, has_canaries=True, stopped=stopped)
+    assert [(start - T * 1000, end - T * 1000) for start, end in failed] == [(1_000, 2_500), (4_000, 5_000)]

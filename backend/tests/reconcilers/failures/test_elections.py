@@ -22,8 +22,12 @@ from shardboard.state.databases.shards import Shard
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
 
 
+def no_gap(_node_uid: int) -> float:
+    return float("inf")
+
+
 async def sweep(console: Console) -> list[Event]:
-    await ElectionLoop(console.store, console.bus).sweep()
+    await ElectionLoop(console.store, console.bus, no_gap).sweep()
     async with console.store.read() as session:
         return [each for each in await events.page(session, newest_first=False) if each.type == "shard_failover"]
 
@@ -70,7 +74,7 @@ async def test_an_election_during_a_failover_is_left_to_the_action(console: Cons
             session, "SMFailover", object_uid=active_database.BDB, description="", originator="", deadline=timedelta(60)
         )
     await elect(console, agents)
-    loop = ElectionLoop(console.store, console.bus)
+    loop = ElectionLoop(console.store, console.bus, no_gap)
     task = asyncio.create_task(loop.run())
     assert await sweep(console) == []
     async with console.store.begin() as session:  # the action failed, but the engine elected a primary
@@ -97,7 +101,7 @@ async def test_unsharded_and_changing_databases_are_ignored(
     assert await sweep(console) == []
 
 
-@pytest.mark.parametrize("before", ["healthy", "just seen", "hung", "requested"])
+@pytest.mark.parametrize("before", ["healthy", "just seen", "hung", "requested", "starved"])
 async def test_an_election_without_a_cause_is_reported_as_such(
     console: Console, agents: FakeAgents, monkeypatch: pytest.MonkeyPatch, before: str
 ) -> None:
@@ -105,7 +109,8 @@ async def test_an_election_without_a_cause_is_reported_as_such(
     clock = SimpleNamespace(now=datetime.now(UTC))
     monkeypatch.setattr(elections, "datetime", SimpleNamespace(now=lambda _: clock.now))
     await active_database.create_active_database(console, agents)
-    loop = ElectionLoop(console.store, console.bus)
+    gaps = {1: MAX_CAUSE_AGE.total_seconds() + (-1 if before == "starved" else 1)}
+    loop = ElectionLoop(console.store, console.bus, lambda node_uid: gaps.get(node_uid, float("inf")))
     if before != "just seen":
         await loop.sweep()
     clock.now += MAX_CAUSE_AGE

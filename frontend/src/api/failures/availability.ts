@@ -4,7 +4,7 @@ import { getQuery } from '../http';
 import type { AvailabilityOfDatabase, AvailabilityOfMonth, Incident } from '../types';
 
 const POLL_MS = 10_000;
-const MAX_INCIDENTS = 100;
+export const MAX_INCIDENTS = 100;
 
 /** `month` such as "2026-11"; undefined for the current month. */
 const monthPath = (month?: string) => `/v1/availability${month ? `?month=${month}` : ''}`;
@@ -28,12 +28,12 @@ export const databaseMonthsQuery = (bdb: number) =>
 export const monthCsvPath = (month: string) => `${monthPath(month)}&format=csv`;
 export const databaseCsvPath = (bdb: number) => `${databasePath(bdb)}?format=csv`;
 
-/** Incidents that overlap a month. */
-export const monthIncidentsQuery = (month: string) =>
+/** The newest incidents that overlap a month and in which a database lost primaries. */
+export const monthIncidentsQuery = (bdb: number, month: string) =>
   queryOptions({
-    queryKey: ['incidents-past', month],
+    queryKey: ['incidents-past', bdb, month],
     queryFn: getQuery<Incident[]>(
-      `/v1/incidents?from=${month}-01T00:00:00Z&to=${followingMonth(month)}-01T00:00:00Z&limit=${MAX_INCIDENTS}`,
+      `/v1/incidents?bdb_uid=${bdb}&from=${month}-01T00:00:00Z&to=${followingMonth(month)}-01T00:00:00Z&limit=${MAX_INCIDENTS}`,
     ),
     refetchInterval: 60_000,
   });

@@ -2,8 +2,7 @@
 import { Alert, Button, NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { usePermission } from '@/api/access/session';
-import { monthCsvPath, monthIncidentsQuery, monthQuery } from '@/api/failures/availability';
+import { monthCsvPath, monthQuery } from '@/api/failures/availability';
 import { messageOf } from '@/api/http';
 import type { AvailabilityMonth } from '@/api/types';
 import { Card } from '@/ui/Card';
@@ -11,7 +10,6 @@ import { EmptyState } from '@/ui/EmptyState';
 import { DataTable } from '@/ui/table/DataTable';
 import classes from './availability.module.css';
 import { figureColumns } from './columns';
-import { incidentsOf } from './serviceLevel';
 import { TargetInput } from './TargetInput';
 
 interface Props {
@@ -24,10 +22,6 @@ interface Props {
 export function ClusterAvailability({ month, target, onChange }: Props) {
   const { data, error } = useQuery(monthQuery(month));
   const shown = data?.month ?? month;
-  const incidents = useQuery({
-    ...monthIncidentsQuery(shown ?? ''),
-    enabled: usePermission('readIncidents') && shown !== undefined,
-  }).data;
   const months = [...new Set([...(shown ? [shown] : []), ...(data?.months ?? [])])];
   return (
     <>
@@ -64,20 +58,13 @@ export function ClusterAvailability({ month, target, onChange }: Props) {
               sort: ({ name }) => name,
             },
             ...figureColumns(target),
-            ...(incidents
-              ? [
-                  {
-                    id: 'incidents',
-                    header: 'Incidents',
-                    align: 'right' as const,
-                    cell: ({ bdb_uid }: AvailabilityMonth) => (
-                      <span className="num">{incidentsOf(incidents, bdb_uid).length}</span>
-                    ),
-                    sort: ({ bdb_uid }: AvailabilityMonth) =>
-                      incidentsOf(incidents, bdb_uid).length,
-                  },
-                ]
-              : []),
+            {
+              id: 'incidents',
+              header: 'Incidents',
+              align: 'right',
+              cell: (row) => <span className="num">{row.incidents}</span>,
+              sort: (row) => row.incidents,
+            },
           ]}
           empty={
             <EmptyState title="No figures for this month">

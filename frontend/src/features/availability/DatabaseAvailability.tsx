@@ -6,6 +6,7 @@ import { usePermission } from '@/api/access/session';
 import {
   databaseCsvPath,
   databaseMonthsQuery,
+  MAX_INCIDENTS,
   monthIncidentsQuery,
 } from '@/api/failures/availability';
 import { messageOf } from '@/api/http';
@@ -16,7 +17,7 @@ import { EmptyState } from '@/ui/EmptyState';
 import { DataTable } from '@/ui/table/DataTable';
 import classes from './availability.module.css';
 import { figureColumns } from './columns';
-import { incidentsOf, secondsText } from './serviceLevel';
+import { secondsText } from './serviceLevel';
 import { TargetInput } from './TargetInput';
 
 interface Props {
@@ -85,12 +86,12 @@ export function DatabaseAvailability({ bdb, month, target, onChange }: Props) {
 }
 
 function Incidents({ bdb, month }: { bdb: number; month: string }) {
-  const { data } = useQuery(monthIncidentsQuery(month));
+  const { data } = useQuery(monthIncidentsQuery(bdb, month));
   return (
     <Card title={`Incidents in ${month}`} flush>
       <DataTable
         label="Incidents of the month"
-        rows={data && incidentsOf(data, bdb)}
+        rows={data}
         rowKey={({ uid }) => uid}
         columns={[
           {
@@ -116,6 +117,9 @@ function Incidents({ bdb, month }: { bdb: number; month: string }) {
           </EmptyState>
         }
       />
+      {data?.length === MAX_INCIDENTS && (
+        <p className={classes.note}>These are the newest {MAX_INCIDENTS} incidents of the month.</p>
+      )}
     </Card>
   );
 }

@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AvailabilityMonth, Incident } from '@/api/types';
-import {
-  allowedSeconds,
-  incidentsOf,
-  parseTarget,
-  percentText,
-  unknownShare,
-  verdictOf,
-} from './serviceLevel';
+import type { AvailabilityMonth } from '@/api/types';
+import { allowedSeconds, parseTarget, percentText, unknownShare, verdictOf } from './serviceLevel';
 
 const row = (part: Partial<AvailabilityMonth>): AvailabilityMonth => ({
   bdb_uid: 1,
@@ -52,11 +45,5 @@ describe('service level', () => {
   it('accepts targets between 0 and 100', () => {
     expect([99.95, '99.9', 100].map(parseTarget)).toEqual([99.95, 99.9, 100]);
     expect([0, -1, 101, 'x', '', undefined].map(parseTarget)).toEqual(new Array(6).fill(undefined));
-  });
-
-  it('selects the incidents of a database', () => {
-    const incident = (uid: number, bdb: number) =>
-      ({ uid, databases: [{ uid: bdb }] }) as unknown as Incident;
-    expect(incidentsOf([incident(5, 1), incident(6, 2)], 2).map(({ uid }) => uid)).toEqual([6]);
   });
 });

@@ -1,6 +1,6 @@
 /** Availability compared with a target (SLA), and incidents by database. Pure. */
 import { followingMonth } from '@/api/failures/availability';
-import type { AvailabilityMonth, Incident } from '@/api/types';
+import type { AvailabilityMonth } from '@/api/types';
 import { formatPreciseDuration } from '@/lib/time';
 
 export const DEFAULT_TARGET = 99.999;
@@ -34,10 +34,6 @@ export function unknownShare({ served, failed, unknown }: AvailabilityMonth): nu
   const counted = served + failed + unknown;
   return counted ? unknown / counted : 0;
 }
-
-/** Return the incidents in which a database lost primaries. */
-export const incidentsOf = (incidents: readonly Incident[], bdb: number): Incident[] =>
-  incidents.filter(({ databases }) => databases.some(({ uid }) => uid === bdb));
 
 /** Return a target in percent from a form or an address; undefined if it is invalid. */
 export function parseTarget(value: unknown): number | undefined {

@@ -67,11 +67,11 @@ function LoadedRun({
   const series = useRunSeries(run.uid, open);
   // The drill runs in the first repetition of the measured phase, which is the last phase.
   const phaseStart = series.phaseStart(run.phases.length - 1, 0);
-  const { drill } = run;
+  const { drill, facts, status } = run;
   const all = useMemo(() => {
-    const mark = drillMark({ drill }, phaseStart);
+    const mark = drillMark({ drill, facts, status }, phaseStart);
     return mark ? [...marks, mark] : marks;
-  }, [drill, phaseStart, marks]);
+  }, [drill, facts, status, phaseStart, marks]);
   return (
     <div className={classes.stack}>
       <RunHeader run={run} open={open} onDeleted={onDeleted} />

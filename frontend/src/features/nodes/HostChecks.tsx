@@ -27,6 +27,7 @@ const NAMES: Record<string, string> = {
   energy_bias: 'Energy bias',
   c_states: 'Idle states (C-states)',
   hyper_threading: 'Hyper-threading',
+  interrupts: 'Interrupts of other network interfaces',
 };
 const INTERRUPTS = 'interrupts_';
 

@@ -86,9 +86,8 @@ def _search(found: Mapping[str, Any]) -> dict[str, Any]:
     return figures
 
 
-def intervals(seconds: Sequence[tuple[int, Tally]], drill: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the figures before, during, and after a drill, from the seconds of the phase."""
-    begin, end = drill["at_seconds"], drill["at_seconds"] + drill["seconds"]
+def intervals(seconds: Sequence[tuple[int, Tally]], begin: float, end: float) -> dict[str, dict[str, Any]]:
+    """Return the figures before, during, and after a drill from second `begin` to second `end` of the phase."""
     spans = {BEFORE: (0.0, begin), DOWN: (begin, end), AFTER: (end, float("inf"))}
     return {
         name: _interval(tally for second, tally in seconds if first <= second < last)

@@ -27,12 +27,21 @@ impl Db {
         self.config.canary.is_some() && self.topology.watches(slot)
     }
 
-    /// Selects one canary for every primary that this endpoint watches. Existing canaries keep
-    /// their state.
+    /// Selects one canary for every primary that this endpoint watches, and for every outage that
+    /// canaries detected: its end must be reported even if other endpoints watch the primary now.
+    /// Existing canaries keep their state.
     fn choose_canaries(&mut self) {
         self.canaries_of = Some(self.topology_version);
         let mut known = std::mem::take(&mut self.canaries);
-        for (slot, target) in self.topology.watched() {
+        let mut watched = self.topology.watched();
+        for open in self.outages.iter().filter(|open| open.outage.watched) {
+            let slot = open.outage.slots[0].0;
+            let is_watched = watched.iter().any(|&(slot, _)| open.has(slot));
+            if let Some(owner) = self.topology.owner(slot).filter(|_| !is_watched) {
+                watched.push((slot, owner));
+            }
+        }
+        for (slot, target) in watched {
             let at = known.iter().position(|canary| canary.slot == slot);
             self.canaries.push(at.map_or_else(|| Canary::new(slot, target), |at| known.swap_remove(at)));
         }
@@ -123,5 +132,60 @@ impl Upstream {
         if is_refused {
             self.dbs[db].pause_canaries(self.io.now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Database;
+    use crate::outage::Outage;
+    use crate::worker::upstream::outage::OpenOutage;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    /// Returns a database with endpoints on three nodes, for that on node 1. Its primary is on
+    /// `node`.
+    fn database(version: u64, node: u8) -> Arc<Database> {
+        let proxies: Vec<_> = [1, 2, 3]
+            .iter()
+            .map(|node| {
+                json!({"id": node.to_string(), "address": format!("10.0.0.{node}"), "port": 12000,
+                       "local": *node == 1})
+            })
+            .collect();
+        let shard = json!({"id": node.to_string(), "role": "primary", "address": format!("10.0.0.{node}"),
+                           "port": 20000, "slots": [[0, 16383]]});
+        let database = json!({"uid": 1, "address": "10.0.0.1", "port": 12000, "mode": "hidden",
+                              "version": version, "shards": [shard], "proxies": proxies});
+        Arc::new(serde_json::from_value(database).unwrap())
+    }
+
+    #[test]
+    fn a_detected_outage_is_watched_until_it_ends() {
+        let mut db = Db::new(database(1, 2), Arc::default());
+        db.choose_canaries();
+        assert_eq!(db.canaries.len(), 1);
+        let outage = Outage {
+            uid: 1,
+            address: "10.0.0.2".into(),
+            port: 20000,
+            slots: vec![(0, 16383)],
+            last_success_ms: Some(1),
+            noticed_ms: 2,
+            first_success_ms: None,
+            waited: 0,
+            failed: 0,
+            lost: 0,
+            watched: true,
+        };
+        db.outages.push(OpenOutage { outage, is_read_only: false, retry_quota: 1 });
+        db.configure(database(2, 1));
+        assert!(db.topology.watched().is_empty(), "the endpoints on the other nodes watch it now");
+        db.choose_canaries();
+        assert_eq!(db.canaries.len(), 1);
+        db.outages.clear();
+        db.choose_canaries();
+        assert!(db.canaries.is_empty());
     }
 }
