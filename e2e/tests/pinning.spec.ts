@@ -19,7 +19,7 @@ test.describe('CPU pinning @slow', () => {
     await dialog.getByRole('radio', { name: 'Chosen cores' }).check();
     await dialog.getByRole('textbox', { name: 'Cores of shards' }).fill('8000');
     await dialog.getByRole('button', { name: 'Set pinning' }).click();
-    await expect(dialog).toContainText('cores 8000 do not exist or are offline');
+    await expect(dialog).toContainText('Cores 8000 do not exist or are offline');
     await examineInAll(page, 'cpu-pinning');
     await dialog.getByRole('textbox', { name: 'Cores of shards' }).fill('0');
     await dialog.getByRole('button', { name: 'Set pinning' }).click();

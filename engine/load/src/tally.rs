@@ -121,14 +121,20 @@ impl Tally {
     /// Counts a value that differs from the one derived from its key.
     pub fn mismatched(&mut self, key: &[u8]) {
         self.failed("mismatch", 1);
-        if self.mismatched_keys.len() < MAX_MISMATCHED_KEYS {
-            self.mismatched_keys.push(String::from_utf8_lossy(key).into_owned());
+        self.list_mismatched(&String::from_utf8_lossy(key));
+    }
+
+    /// A key can be read many times.
+    fn list_mismatched(&mut self, key: &str) {
+        if self.mismatched_keys.len() < MAX_MISMATCHED_KEYS
+            && !self.mismatched_keys.iter().any(|known| known == key)
+        {
+            self.mismatched_keys.push(key.into());
         }
     }
 
     pub fn add(&mut self, other: &Self) {
-        let free = MAX_MISMATCHED_KEYS - self.mismatched_keys.len();
-        self.mismatched_keys.extend(other.mismatched_keys.iter().take(free).cloned());
+        other.mismatched_keys.iter().for_each(|key| self.list_mismatched(key));
         for (mine, theirs) in self.rows.iter_mut().zip(&other.rows) {
             mine.add(theirs);
         }
@@ -157,6 +163,18 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn first_keys_with_a_wrong_value_are_listed_once() {
+        let mut total = Tally::default();
+        for keys in [["a", "b", "a", "b"], ["b", "c", "d", "e"], ["f", "g", "a", "h"]] {
+            let mut second = Tally::default();
+            keys.iter().for_each(|key| second.mismatched(key.as_bytes()));
+            total.add(&second);
+        }
+        assert_eq!(total.mismatched_keys, ["a", "b", "c", "d", "e"]);
+        assert_eq!(total.errors["mismatch"], 12);
+    }
 
     #[test]
     fn latencies_keep_three_digits_from_a_microsecond() {

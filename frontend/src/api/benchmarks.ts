@@ -13,6 +13,8 @@ import type {
 
 const PATH = '/v1/benchmarks';
 const POLL_MS = 1_000;
+const IDLE_POLL_MS = 15_000;
+const FAST_POLLS = 10;
 
 export const isOpen = (run: Pick<Benchmark, 'status'>) =>
   run.status === 'queued' || run.status === 'running';
@@ -20,7 +22,7 @@ export const isOpen = (run: Pick<Benchmark, 'status'>) =>
 export const benchmarksQuery = queryOptions({
   queryKey: ['benchmarks'],
   queryFn: getQuery<Benchmark[]>(PATH),
-  refetchInterval: ({ state }) => (state.data?.some(isOpen) ? POLL_MS : 15_000),
+  refetchInterval: ({ state }) => (state.data?.some(isOpen) ? POLL_MS : IDLE_POLL_MS),
 });
 
 export const benchmarkQuery = (uid: number) =>
@@ -35,9 +37,11 @@ export const clientsQuery = (uid: number) =>
   queryOptions({
     queryKey: ['benchmarks', uid, 'clients'],
     queryFn: getQuery<BenchmarkClients>(`${PATH}/${uid}/clients`),
-    // Reports are stored shortly after the end of a run. Runs of earlier releases have no clients.
-    refetchInterval: ({ state }) =>
-      state.data?.parts.length || state.dataUpdateCount > 3 ? false : POLL_MS,
+    // A load node that is lost can keep its report for a long time.
+    refetchInterval: ({ state }) => {
+      if (state.data?.complete) return false;
+      return state.dataUpdateCount < FAST_POLLS ? POLL_MS : IDLE_POLL_MS;
+    },
   });
 
 export const COMPARISON_GROUPS = ['scenario', 'phase', 'name'] as const;

@@ -113,7 +113,8 @@ class ProcessPinning:
         if report.detail and report.detail != self.report.detail:
             log.warning("CPU pinning: %s", report.detail)
         self.report = report
-        if report.state == "off":
+        # A proxy that does not run now, or that this agent has not adopted yet, can still be pinned.
+        if report.state == "off" and proxy is not None:
             self._file.unlink(missing_ok=True)
 
     def _applied(self, pinning: CpuPinning, pids: Mapping[int, int], proxy: int | None) -> PinningReport:

@@ -33,7 +33,8 @@ async def get_benchmark_clients(
 ) -> JSONResponse:
     """Return operations and latencies of each client of the load generators, after the run."""
     row = await service.get_run(session, uid)
+    complete = await benchmark_clients.are_complete(session, row)
     steps = await benchmark_clients.by_step(session, uid, phase=phase, repetition=repetition)
     names = [each["name"] for each in row.spec["phases"]]
     parts = [schema.part(step, names[step.phase], reports, histograms=histograms) for step, reports in steps]
-    return JSONResponse({"uid": uid, "parts": parts})
+    return JSONResponse({"uid": uid, "complete": complete, "parts": parts})

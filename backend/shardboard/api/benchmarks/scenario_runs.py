@@ -53,7 +53,8 @@ async def create_scenario_run(principal: Editor, session: WriteSession, body: Sc
 async def get_scenario_run(_viewer: Viewer, session: ReadSession, uid: Uid, baseline: Baseline = None) -> JSONResponse:
     """Return a scenario run, with the results of the parts that have ended."""
     row = await service.get_run(session, uid)
-    return JSONResponse(await render_run(session, row, await service.get_baseline(session, row, baseline)))
+    compared = await service.get_baseline(session, row, baseline)
+    return JSONResponse(await render_run(session, row, baseline, compared))
 
 
 @router.post("/scenario_runs/{uid}/stop", response_model=schema.ScenarioRun, responses=error_responses(404, 409))
@@ -90,7 +91,7 @@ async def get_scenario_report(
 ) -> Response:
     """Return the report of a scenario run: published and measured values, and the deviations from the document."""
     row = await service.get_run(session, uid)
-    run = await render_run(session, row, await service.get_baseline(session, row, baseline))
+    run = await render_run(session, row, baseline, await service.get_baseline(session, row, baseline))
     name = f"scenario-{uid}"
     if format_ == "json":
         return attachment(json.dumps(run), "application/json", f"{name}.json")

@@ -7,11 +7,10 @@ from shardboard.api.http.database_scope import BdbViewer
 from shardboard.api.http.dependencies import ConsoleDep, ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
-from shardboard.domain.benchmarks import cost_model
-from shardboard.domain.benchmarks.cost_model import NodeSize
 from shardboard.errors import NotAcceptable, NotFound
+from shardboard.queries.benchmarks import cost_model
 from shardboard.schemas.metrics import ram_curve as schema
-from shardboard.state.cluster import cluster, nodes
+from shardboard.state.cluster import cluster
 from shardboard.state.databases import bdbs
 
 router = ApiRouter(prefix="/v1", tags=["databases"])
@@ -32,7 +31,5 @@ async def get_ram_curve(_viewer: BdbViewer, session: ReadSession, console: Conso
     if curve is None:
         raise NotAcceptable("not_supported", f"Database {bdb.name} is not on flash. All its values are in RAM.")
     measured = console.live.latest("flash", str(uid)).get("ram_hit_ratio")
-    node = cost_model.smallest_node(
-        NodeSize(int(node.facts.get("total_memory", 0)), node.flash_size) for node in await nodes.list_all(session)
-    )
-    return JSONResponse(schema.render(bdb, curve, measured, (await cluster.load(session)).prices, node))
+    node, prices = await cost_model.node_size(session), (await cluster.load(session)).prices
+    return JSONResponse(schema.render(bdb, curve, measured, prices, node))

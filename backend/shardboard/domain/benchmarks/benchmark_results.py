@@ -46,7 +46,7 @@ def measured(
         "ops": ops,
         "ops_per_second": ops / length if length else 0.0,
         "errors": dict(total.errors),
-        "mismatched_keys": [str(key) for last in ended for key in last.get("mismatched_keys") or []],
+        "mismatched_keys": list(dict.fromkeys(str(key) for last in ended for key in last.get("mismatched_keys") or [])),
         **total.latencies(),
         **(_single_generator_latencies(ended[0]) if len(ended) == 1 else {}),
         "percentiles": benchmark_percentiles.curve(total.histogram, total.slowest_us),

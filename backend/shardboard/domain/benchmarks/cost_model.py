@@ -67,8 +67,6 @@ class CostComparison:
 
     ram_only: Cost
     with_flash: Cost
-    hit_ratio: float | None
-    """Share of accesses that find their value in RAM with flash, 0-1, as measured or estimated."""
 
     @property
     def node_factor(self) -> float | None:
@@ -88,14 +86,12 @@ def compare(
     *,
     data: int,
     ram: int,
-    hit_ratio: float | None = None,
     min_nodes: int = 1,
 ) -> CostComparison:
     """Compare `data` bytes in RAM with `ram` bytes of them in RAM and the rest on flash, replicas included."""
     return CostComparison(
         cost(model, node, ram=data, min_nodes=min_nodes),
         cost(model, node, ram=ram, flash=max(0, data - ram), min_nodes=min_nodes),
-        hit_ratio,
     )
 
 

@@ -1,11 +1,12 @@
 """Steps of a search for the highest rate: how they are stored with the run, and the evaluation of a step from its seconds.
 
 A run stores one entry for each step, in the order of the repetitions of its last phase. The entry of a step that has not ended
-contains only what is planned.
+contains only what is planned. If it is not the last entry, the step was interrupted, and the next entry repeats it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from itertools import takewhile
 from typing import Any
 
 from shardboard.domain.benchmarks import benchmark_plan, find_max
@@ -18,6 +19,8 @@ REACHED = 0.99
 """Share of a rate that must be reached."""
 AGREEING = 0.75
 """Share of the seconds that agree with the verdict of a steady step."""
+MAX_REPEATS = 2
+"""How often a step is repeated because a generator ended without a report."""
 FULL = 0.8
 """Share of the capacity of all connections from which they count as busy."""
 _SERVICE: Mapping[str, str] = {"average_ms": "service_average_us", "p99_ms": "service_p99_us"}
@@ -45,6 +48,22 @@ def ended(search: Sequence[Mapping[str, Any]]) -> list[Step]:
     return [Step(**entry) for entry in search if entry.get("met") is not None]
 
 
+def is_open(search: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether a step is planned or running."""
+    return bool(search) and search[-1].get("met") is None
+
+
+def is_interrupted(search: Sequence[Mapping[str, Any]], repetition: int) -> bool:
+    """Return whether a step has no result because it was interrupted and repeated."""
+    return repetition < len(search) - 1 and search[repetition].get("met") is None
+
+
+def repeated(search: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries after the planned step was interrupted; empty if it cannot be repeated."""
+    attempts = sum(1 for _ in takewhile(lambda entry: entry.get("met") is None, reversed(search)))
+    return [*search, search[-1]] if 0 < attempts <= MAX_REPEATS else []
+
+
 def expected(phases: Sequence[Mapping[str, Any]]) -> int:
     """Return the estimated number of steps; 0 if the run does not search."""
     target = target_of(phases)
@@ -55,7 +74,7 @@ def further(phases: Sequence[Mapping[str, Any]], search: Sequence[Mapping[str, A
     """Return the estimated number of steps that follow the planned ones."""
     target, steps = target_of(phases), ended(search)
     remaining = find_max.remaining(steps, target.confirmations) if target else 0
-    return max(0, remaining - (len(search) - len(steps)))
+    return max(0, remaining - is_open(search))
 
 
 def plan_position(

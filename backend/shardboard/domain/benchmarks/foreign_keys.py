@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from shardboard.domain.benchmarks import workload
 from shardboard.domain.benchmarks.benchmark_cost import Cost, PreflightWarning
@@ -11,6 +11,15 @@ CODE = "benchmark_foreign_keys"
 COMMAND = ("RANDOMKEY",)
 SAMPLES_PER_SHARD = 20
 MAX_SHARDS = 16
+
+
+class Reply(Protocol):
+    """Reply of a shard to `COMMAND`."""
+
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def reply(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -42,11 +51,10 @@ def is_benchmark_key(key: str, prefixes: Collection[str]) -> bool:
     return any(key.startswith(prefix) and key.removeprefix(prefix).isdecimal() for prefix in prefixes)
 
 
-def sampled_key(reply: str) -> str:
-    """Return the key in a reply as formatted by the agent; empty if there is none."""
-    if reply in ("None", ""):
-        return ""
-    return reply[2:-1] if reply.startswith(("b'", 'b"')) else reply
+def sampled_keys(replies: Iterable[Reply]) -> list[str]:
+    """Return the keys in replies as formatted by the agent. A database without keys has none."""
+    texts = (each.reply for each in replies if each.ok and each.reply not in ("None", ""))
+    return [text[2:-1] if text.startswith(("b'", 'b"')) else text for text in texts]
 
 
 def preflight_warnings(sample: KeySample | None, cost: Cost, *, evicts: bool) -> list[PreflightWarning]:

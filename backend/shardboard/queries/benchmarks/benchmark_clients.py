@@ -8,6 +8,7 @@ from shardboard.domain.benchmarks import benchmark_clients
 from shardboard.domain.benchmarks.benchmark_clients import ClientReport
 from shardboard.domain.benchmarks.benchmark_plan import PlanStep
 from shardboard.state.benchmarks import benchmark_runs
+from shardboard.state.benchmarks.benchmark_runs import Benchmark
 
 
 async def by_step(
@@ -28,6 +29,12 @@ async def by_step(
             if report.clients:
                 steps.setdefault(PlanStep(load.phase, load.repetition), []).append(report)
     return sorted(steps.items())
+
+
+async def are_complete(session: AsyncSession, run: Benchmark) -> bool:
+    """Return whether the run has ended and no node has reports that are not stored yet."""
+    loads = await benchmark_runs.list_loads(session, [run.uid])
+    return run.finished_at is not None and not any(load.is_stored_on_node for load in loads)
 
 
 async def last_step(session: AsyncSession, uid: int) -> list[ClientReport]:

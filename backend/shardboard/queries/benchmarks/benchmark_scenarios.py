@@ -52,7 +52,7 @@ def _with_parts(scenario: dict[str, Any]) -> dict[str, Any]:
     """Return a scenario with parts. Files of users with one part contain its fields themselves."""
     if "parts" in scenario or "phases" not in scenario:
         return scenario
-    names = ("database", "workload", "phases", "repetitions", "sla", "drill")
+    names = ("database", "workload", "phases", "repetitions", "sla", "drill", "find_max")
     part = {name: scenario[name] for name in names if name in scenario}
     return {**scenario, "parts": [{"name": scenario.get("name"), **part}]}
 

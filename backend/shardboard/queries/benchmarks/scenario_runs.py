@@ -6,12 +6,14 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.benchmarks import find_max_steps
-from shardboard.domain.benchmarks.scenarios import scenario_results
+from shardboard.domain.benchmarks.scenarios import scenario_costs, scenario_results
 from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus
 from shardboard.queries.benchmarks import benchmark_scenarios as library
+from shardboard.queries.benchmarks import cost_model
 from shardboard.schemas.benchmarks import scenario_runs as schema
 from shardboard.state.benchmarks import benchmark_runs
 from shardboard.state.benchmarks.scenario_runs import ScenarioRun
+from shardboard.state.cluster import cluster as clusters
 
 
 async def render_runs(session: AsyncSession, rows: Sequence[ScenarioRun]) -> list[dict[str, Any]]:
@@ -27,14 +29,26 @@ async def render_runs(session: AsyncSession, rows: Sequence[ScenarioRun]) -> lis
     return [schema.render(row, [_mean(part, progress) for part in row.parts]) for row in rows]
 
 
-async def render_run(session: AsyncSession, row: ScenarioRun, baseline: ScenarioRun | None) -> dict[str, Any]:
-    """Return a run; with a baseline also the tables that compare it with this run of the same scenario."""
+async def render_run(
+    session: AsyncSession, row: ScenarioRun, baseline_uid: int | None, baseline: ScenarioRun | None
+) -> dict[str, Any]:
+    """Return a run with what depends on more than itself: the comparison with `baseline`, a run of the same scenario, and costs at
+    the current prices.
+    """
     run = (await render_runs(session, [row]))[0]
+    if baseline_uid is not None and baseline is None:
+        run["baseline_detail"] = f"Scenario run {baseline_uid} no longer exists. This run is not compared."
     scenario = library.list_all().get(row.scenario)
-    if baseline is None or scenario is None:
+    if scenario is None:
         return run
-    tables = scenario_results.with_baseline(scenario, _measurements(row), _measurements(baseline))
-    return {**run, "result": {**run["result"], "tables": [*run["result"]["tables"], *tables]}}
+    measured = _measurements(row)
+    factors = scenario_results.factors(scenario, measured, _measurements(baseline) if baseline is not None else {})
+    result = {**run["result"], "tables": [*run["result"]["tables"], *factors]}
+    if (part := scenario_costs.part_with_flash(scenario)) is not None:
+        node, prices = await cost_model.node_size(session), (await clusters.load(session)).prices
+        hit_percent = scenario_results.hit_percent(measured, part)
+        result = scenario_costs.add_to(result, scenario, row.plan, hit_percent, prices, node)
+    return {**run, "result": result}
 
 
 def _measurements(row: ScenarioRun) -> dict[str, dict[str, Any]]:

@@ -47,8 +47,6 @@ class RunContext:
     earlier: Benchmark | None
     drills: Sequence[Action]
     """Drills that have not ended, on all nodes."""
-    silenced_nodes: frozenset[int]
-    """Nodes whose agents do not respond because of a drill."""
 
     @property
     def own_drill(self) -> Action | None:
@@ -61,15 +59,36 @@ class RunContext:
         return [load for load in self.loads if load.status in LIVE]
 
     @property
+    def failed(self) -> list[BenchmarkLoad]:
+        """Loads that failed, except those of steps of a search that were repeated."""
+        last = len(self.row.spec["phases"]) - 1
+        return [
+            load
+            for load in self.loads
+            if load.status == LoadStatus.FAILED
+            and not (load.phase == last and find_max_steps.is_interrupted(self.row.search, load.repetition))
+        ]
+
+    @property
     def reason(self) -> str:
         """Why the run cannot continue."""
-        return next((load.detail for load in self.loads if load.status == LoadStatus.FAILED), "")
+        return next((load.detail for load in self.failed), "")
+
+    @property
+    def repeated_search(self) -> list[dict[str, Any]]:
+        """Steps of the search if the one that failed can be repeated, because its generators ended without a report; else empty."""
+        step = PlanStep(len(self.row.spec["phases"]) - 1, len(self.row.search) - 1)
+        were_killed = all(
+            PlanStep(load.phase, load.repetition) == step and load.first_line is not None and load.last_line is None
+            for load in self.failed
+        )
+        return find_max_steps.repeated(self.row.search) if self.failed and were_killed else []
 
     def drill_to_wait_for(self, loads: Sequence[BenchmarkLoad]) -> str:
         """Return which drill must end before these loads can start or stop; empty if none. Only the first repetition is measured
         with the drill of the run.
         """
-        node_uids = {load.node_uid for load in loads} & self.silenced_nodes
+        node_uids = {load.node_uid for load in loads} & drills.silenced_by(self.drills)
         if self.own_drill is not None and any(load.repetition for load in loads):
             node_uids |= {self.own_drill.object_uid}
         return f"waiting until the drill on node {min(node_uids)} has ended" if node_uids else ""
@@ -136,7 +155,6 @@ class RunBenchmark:
                 nodes=await nodes.list_all(session),
                 earlier=await benchmark_runs.open_before(session, row),
                 drills=await drills.running_drills(session),
-                silenced_nodes=await drills.silenced_nodes(session),
             )
 
     async def _begin(self, context: RunContext, loads: Sequence[BenchmarkLoad]) -> None:
@@ -206,9 +224,19 @@ class RunBenchmark:
         )
 
     async def _end(self, context: RunContext, action: Action) -> Outcome:
-        """End the run early, with its drill. Running loads are requested to stop, and their measurements are still collected."""
+        """End the run early, with its drill. A step of a search whose generators ended without a report is repeated instead."""
         async with self._store.begin() as session:
             await _end_drill(session, context.row.uid, action)
+        if (waiting := await self._stop_loads(context)) is not None:
+            return waiting
+        if context.repeated_search and not action.cancelled_by:
+            await self._plan_search_step(context, context.repeated_search)
+            return Outcome(retry_in=0.0)
+        await self._conclude(context)
+        return Outcome(cancelled=True) if action.cancelled_by else Outcome(failed=context.reason)
+
+    async def _stop_loads(self, context: RunContext) -> Outcome | None:
+        """Request that running loads stop; their measurements are still collected. Return None when all have ended."""
         running = [load for load in context.living if load.status == LoadStatus.RUNNING]
         if drilled := context.drill_to_wait_for(running):
             return Outcome(steps=_waiting_step(drilled), retry_in=POLL_SECONDS)
@@ -222,10 +250,7 @@ class RunBenchmark:
             for load in running:
                 load_row = await _locked_load(session, load)
                 load_row.status = LoadStatus.STOPPING if load_row.status == LoadStatus.RUNNING else load_row.status
-        if context.living:
-            return Outcome(retry_in=POLL_SECONDS)
-        await self._conclude(context)
-        return Outcome(cancelled=True) if action.cancelled_by else Outcome(failed=context.reason)
+        return Outcome(retry_in=POLL_SECONDS) if context.living else None
 
     async def _evaluate_search_step(self, context: RunContext) -> bool:
         """Store the result of the step that has ended, and plan the next step in the same transaction. Return whether a result was
@@ -233,21 +258,25 @@ class RunBenchmark:
         """
         search, phases = context.row.search, context.row.spec["phases"]
         target = find_max_steps.target_of(phases)
-        if target is None or len(find_max_steps.ended(search)) == len(search):
+        if target is None or not find_max_steps.is_open(search):
             return False
         now = PlanStep(len(phases) - 1, len(search) - 1)
         loads = [load for load in context.loads if PlanStep(load.phase, load.repetition) == now]
         planned = find_max.PlannedStep(**search[-1])
         workload_spec = phases[-1]["workload"]
         step = await benchmark_measurements.search_step(self._store, planned, target, loads, workload_spec)
-        entries = find_max_steps.extended(search, step, target.confirmations)
+        await self._plan_search_step(context, find_max_steps.extended(search, step, target.confirmations))
+        return True
+
+    async def _plan_search_step(self, context: RunContext, entries: list[dict[str, Any]]) -> None:
+        """Store the steps of a search, with the loads of the new one."""
+        search, last = context.row.search, len(context.row.spec["phases"]) - 1
         async with self._store.begin() as session:
             row = await benchmark_runs.by_uid(session, context.row.uid)
             if row is not None and row.search == search:
                 row.search = entries
                 if len(entries) > len(search):
-                    benchmark_runs.add_loads(session, row, PlanStep(now.phase, len(search)))
-        return True
+                    benchmark_runs.add_loads(session, row, PlanStep(last, len(search)))
 
     async def _conclude(self, context: RunContext) -> None:
         """Compute the summary and store it, once, because the histograms that it is computed from are deleted with it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import chain
 
 from shardboard.domain.benchmarks import (
     benchmark_cost,
@@ -72,11 +73,14 @@ async def refusal(store: Store, agents: Agents, row: Benchmark, bdb: Bdb) -> str
 
 async def _sample_keys(agents: Agents, primaries: Sequence[ShardRef]) -> list[str]:
     """Return random keys of the database. Raises AgentError if a primary's agent does not respond."""
-    samples = await asyncio.gather(*(_keys(agents, shard) for shard in primaries[: foreign_keys.MAX_SHARDS]))
-    return [key for keys in samples for key in keys]
-
-
-async def _keys(agents: Agents, shard: ShardRef) -> list[str]:
-    command = ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(foreign_keys.COMMAND))
-    replies = await agents.command(shard.node, [command] * foreign_keys.SAMPLES_PER_SHARD)
-    return [key for reply in replies if reply.ok and (key := foreign_keys.sampled_key(reply.reply))]
+    replies = await asyncio.gather(
+        *(
+            agents.command(
+                shard.node,
+                [ShardCommand(uid=shard.uid, engine_id=shard.engine_id, argv=list(foreign_keys.COMMAND))]
+                * foreign_keys.SAMPLES_PER_SHARD,
+            )
+            for shard in primaries[: foreign_keys.MAX_SHARDS]
+        )
+    )
+    return foreign_keys.sampled_keys(chain.from_iterable(replies))

@@ -45,8 +45,10 @@ class ScenarioContext:
         return ObservedPart(
             name=part["name"],
             status=part["status"],
+            expected=self.plan["databases"],
+            requested_databases=len(part["bdb_uids"]),
             databases=[ObservedObject(bdb.name, bdb.status, bdb.status_detail) for bdb in databases],
-            expected_databases=self.plan["databases"],
+            requested_runs=len(part["benchmark_uids"]),
             runs=[ObservedObject(run.name, run.status, run.detail) for run in self.runs],
             lost_node=self.lost_node,
             removing_seconds=(datetime.now(UTC) - datetime.fromisoformat(since)).total_seconds() if since else 0.0,
@@ -71,10 +73,10 @@ async def _lost_node(
     session: AsyncSession, run: ScenarioRun, databases: Iterable[Bdb], benchmarks: Iterable[Benchmark]
 ) -> str:
     """Return a message about a node that the part needs and that is down, other than by a drill of the part."""
-    drilled = {each.spec["drill"]["node_uid"] for each in benchmarks if each.spec["drill"]}
-    used = set(run.load_nodes)
-    for bdb in databases:
-        used |= {shard.node_uid for shard in await shards.list_for_bdb(session, bdb.uid)}
+    drilled = {
+        each.spec["drill"]["node_uid"] for each in benchmarks if each.spec["drill"] and "drill_action_uid" in each.facts
+    }
+    used = {*run.load_nodes, *await shards.node_uids_of_bdbs(session, [bdb.uid for bdb in databases])}
     now = datetime.now(UTC)
     for node in await nodes.list_all(session):
         since = node.unavailable_since
@@ -85,11 +87,8 @@ async def _lost_node(
 
 async def stop_benchmarks(session: AsyncSession, benchmarks: Iterable[Benchmark], originator: str) -> bool:
     """Request that these benchmark runs end. Return whether one of them has not ended."""
-    is_open = False
-    for run in benchmarks:
-        if run.status in benchmark_plan.OPEN_STATUSES:
-            is_open = True
-            action = await actions.by_uid(session, run.action_uid)
-            if action is not None and action.cancellable:
-                action.cancelled_by = originator
-    return is_open
+    open_runs = [run for run in benchmarks if run.status in benchmark_plan.OPEN_STATUSES]
+    for action in await actions.list_by_uids(session, [run.action_uid for run in open_runs]):
+        if action.cancellable:
+            action.cancelled_by = originator
+    return bool(open_runs)

@@ -18,7 +18,7 @@ from shardboard.domain.benchmarks.scenarios.scenario_fit import Cluster
 from shardboard.domain.benchmarks.scenarios.scenario_steps import PartStatus, Step
 from shardboard.domain.cluster.actions import StepStatus, step_status
 from shardboard.domain.placement.shard_role import ShardRole
-from shardboard.errors import ApiError
+from shardboard.errors import ApiError, Conflict
 from shardboard.queries.benchmarks import benchmark_scenarios as library
 from shardboard.reconcilers.benchmarks import scenario_measurements
 from shardboard.reconcilers.benchmarks.scenario_context import ScenarioContext, load_context, stop_benchmarks
@@ -26,7 +26,7 @@ from shardboard.reconcilers.benchmarks.scenario_requests import ScenarioRequests
 from shardboard.reconcilers.lease import leased_transaction
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.alerting.events import record
-from shardboard.state.benchmarks import scenario_runs
+from shardboard.state.benchmarks import benchmark_runs, scenario_runs
 from shardboard.state.benchmarks.scenario_runs import ScenarioRun
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster import nodes
@@ -99,50 +99,77 @@ class RunScenario:
                     _end(context, cancelled=bool(cancelled))
 
     async def _create(self, session: AsyncSession, context: ScenarioContext) -> None:
+        """Request the next databases of a part. The first request chooses the nodes for all of them."""
         run, index, part = context.run, context.index or 0, context.plan
-        run.status, run.started_at = RunStatus.RUNNING, run.started_at or datetime.now(UTC)
-        usable = [node for node in await nodes.list_all(session) if can_take_shards(node)]
-        capacities = node_capacities(usable, await shards.list_occupying(session), await bdbs.list_all(session))
-        rules = (await clusters.load(session)).rules
-        cluster = Cluster(capacities, len(run.load_nodes), drills_enabled=rules.drills_enabled)
-        if (limit := scenario_fit.limit([part], cluster)) is not None:
-            _fail(context, limit.description)
-            return
-        chosen = [str(node.node_uid) for node in scenario_fit.choose_nodes(part, capacities)]
-        fields = {**part["database"], "use_nodes": sorted(chosen)}
-        uids = []
-        for number in range(part["databases"]):
+        uids = run.parts[index]["bdb_uids"]
+        if not uids:
+            run.status, run.started_at = RunStatus.RUNNING, run.started_at or datetime.now(UTC)
+            if not await _choose_nodes(session, context):
+                return
+        fields = {**part["database"], "use_nodes": run.parts[index]["use_nodes"]}
+        created = []
+        for number in range(len(uids), min(len(uids) + scenario_steps.BATCH, part["databases"])):
             name = scenario_steps.database_name(run.uid, part, number)
-            uids.append((await self._requests.create_scenario_database(session, run, name, fields)).uid)
-        run.set_part(index, status=PartStatus.CREATING, bdb_uids=uids)
+            created.append((await self._requests.create_scenario_database(session, run, name, fields)).uid)
+        run.set_part(index, status=PartStatus.CREATING, bdb_uids=[*uids, *created])
 
     async def _start(self, session: AsyncSession, context: ScenarioContext) -> None:
+        """Request the next benchmark runs of a part."""
         run, index, part = context.run, context.index or 0, context.plan
         drill = part["drill"] and {**part["drill"], "node_uid": await _drill_node(session, context)}
-        uids = []
-        for number, uid in enumerate(run.parts[index]["bdb_uids"]):
-            name = f"{run.title}, {part['name']}"
-            several = part["databases"] > 1
-            request = {
-                "name": (f"{name}, {number + 1} of {part['databases']}" if several else name)[:120],
-                "bdb_uid": uid,
-                "phases": part["phases"],
-                "repetitions": part["repetitions"],
-                # Each of several databases has its own generator. Together, they use all load nodes.
-                "load_nodes": [run.load_nodes[number % len(run.load_nodes)]] if several else run.load_nodes,
-                "sla": part["sla"],
-                "drill": drill,
-                "scenario": run.scenario,
-                **({"find_max": part["find_max"]} if part["find_max"] else {}),
-            }
-            uids.append((await self._requests.start_scenario_benchmark(session, run, request)).uid)
-        run.set_part(index, status=PartStatus.MEASURING, benchmark_uids=uids)
+        uids = run.parts[index]["benchmark_uids"]
+        bdb_uids = run.parts[index]["bdb_uids"][len(uids) : len(uids) + scenario_steps.BATCH]
+        started = [
+            (await self._requests.start_scenario_benchmark(session, run, _request(run, part, number, uid, drill))).uid
+            for number, uid in enumerate(bdb_uids, len(uids))
+        ]
+        run.set_part(index, status=PartStatus.MEASURING, benchmark_uids=[*uids, *started])
+
+
+async def _choose_nodes(session: AsyncSession, context: ScenarioContext) -> bool:
+    """Store the nodes for the databases of a part. Return whether the part fits them; otherwise, store the reason."""
+    part = context.plan
+    usable = [node for node in await nodes.list_all(session) if can_take_shards(node)]
+    capacities = node_capacities(usable, await shards.list_occupying(session), await bdbs.list_all(session))
+    rules = (await clusters.load(session)).rules
+    cluster = Cluster(capacities, len(context.run.load_nodes), drills_enabled=rules.drills_enabled)
+    if (limit := scenario_fit.limit([part], cluster)) is not None:
+        _fail(context, limit.description)
+        return False
+    chosen = sorted(str(node.node_uid) for node in scenario_fit.choose_nodes(part, capacities))
+    context.run.set_part(context.index or 0, use_nodes=chosen)
+    return True
+
+
+def _request(
+    run: ScenarioRun, part: Mapping[str, Any], number: int, bdb_uid: int, drill: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return the request for a benchmark run on one database of a part. `number` is its index in the part."""
+    name, is_one_of_several = f"{run.title}, {part['name']}", part["databases"] > 1
+    return {
+        "name": (f"{name}, {number + 1} of {part['databases']}" if is_one_of_several else name)[:120],
+        "bdb_uid": bdb_uid,
+        "phases": part["phases"],
+        "repetitions": part["repetitions"],
+        # Each of several databases has its own generator. Together, they use all load nodes.
+        "load_nodes": [run.load_nodes[number % len(run.load_nodes)]] if is_one_of_several else run.load_nodes,
+        "sla": part["sla"],
+        "drill": drill,
+        "scenario": run.scenario,
+        **({"find_max": part["find_max"]} if part["find_max"] else {}),
+    }
 
 
 async def _drill_node(session: AsyncSession, context: ScenarioContext) -> int:
-    """Return the node for a drill: one with primaries, preferably without load generators."""
+    """Return the node for a drill: one with primaries, preferably without load generators. Raises Conflict if the database has no
+    shards.
+    """
     rows = await shards.list_for_bdb(session, context.run.parts[context.index or 0]["bdb_uids"][0])
-    candidates = sorted({row.node_uid for row in rows if row.current_role == ShardRole.PRIMARY})
+    if not rows:
+        raise Conflict("db_not_active", f"The database of part {context.plan['name']} has no shards for a drill.")
+    # During a failover, a database can have no primary.
+    primaries = [row for row in rows if row.current_role == ShardRole.PRIMARY] or rows
+    candidates = sorted({row.node_uid for row in primaries})
     others = [uid for uid in candidates if uid not in context.run.load_nodes]
     return (others or candidates)[-1]
 
@@ -194,9 +221,7 @@ async def _close(session: AsyncSession, action: Action, status: RunStatus, reaso
     if row is None:
         return
     row.status, row.detail, row.finished_at = status, reason, datetime.now(UTC)
-    for index, part in enumerate(row.parts):  # the loop may have ended the action during a part
-        if part["status"] not in scenario_steps.ENDED:
-            row.set_part(index, status=PartStatus.FAILED, detail=part["detail"] or reason)
+    await _close_parts(session, action, row)
     record(
         session,
         f"scenario_{status}",
@@ -207,6 +232,20 @@ async def _close(session: AsyncSession, action: Action, status: RunStatus, reaso
         action_uid=action.uid,
         details={"scenario_run_uid": row.uid},
     )
+
+
+async def _close_parts(session: AsyncSession, action: Action, row: ScenarioRun) -> None:
+    """End the parts that have not ended, because the loop can end the action during a part, for example after its deadline."""
+    for index, part in enumerate(row.parts):
+        if part["status"] in scenario_steps.ENDED:
+            continue
+        if part["status"] == PartStatus.WAITING:
+            row.set_part(index, status=PartStatus.SKIPPED)
+            continue
+        benchmarks = await benchmark_runs.list_by_uids(session, part["benchmark_uids"])
+        await stop_benchmarks(session, benchmarks, action.cancelled_by or "system")
+        ended = PartStatus.STOPPED if row.status == RunStatus.STOPPED else PartStatus.FAILED
+        row.set_part(index, status=ended, detail=part["detail"] or row.detail)
 
 
 _ENDS = {

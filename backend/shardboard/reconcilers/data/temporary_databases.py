@@ -16,6 +16,8 @@ from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.store.db import Store
 
+BATCH = 20
+"""Largest number of databases that are deleted in one transaction, because other transactions wait for it."""
 REMOVABLE = (BdbStatus.ACTIVE, BdbStatus.CREATION_FAILED, BdbStatus.PENDING)
 
 
@@ -32,7 +34,7 @@ class TemporaryDatabaseLoop(PollingLoop):
         return bool(await _unused(session))
 
     async def act(self, session: AsyncSession) -> None:
-        for bdb in await _unused(session):
+        for bdb in (await _unused(session))[:BATCH]:
             for action in await actions.list_open_for_bdb(session, bdb.uid):
                 if action.cancellable:
                     action.cancelled_by = "system"

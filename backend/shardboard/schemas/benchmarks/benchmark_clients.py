@@ -44,6 +44,10 @@ class ClientsPart(BaseModel):
 
 class BenchmarkClients(BaseModel):
     uid: int
+    complete: bool = Field(
+        description="Whether all reports were collected. Load generators report clients at their end, and the console stores the "
+        "reports shortly after the end of the run."
+    )
     parts: list[ClientsPart] = Field(description="Empty if the load generator does not report clients.")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from shardboard.domain.benchmarks.scenarios import benchmark_scenarios
-from shardboard.schemas.benchmarks.benchmark_requests import PlannedDrill, Sla
+from shardboard.schemas.benchmarks.benchmark_requests import FindMax, PlannedDrill, Sla
 from shardboard.schemas.benchmarks.benchmark_runs import PhaseOut
 
 
@@ -18,6 +18,7 @@ class RunRequest(BaseModel):
     repetitions: int
     sla: Sla | None
     drill: PlannedDrill | None
+    find_max: FindMax | None = Field(description="Search for the highest rate in the last phase.")
     database: dict[str, Any] = Field(description="Fields for `POST /v1/bdbs` that the scenario defines.")
 
 

@@ -6,7 +6,9 @@ from shardboard.domain.benchmarks.find_max import LimitedBy, LimitName, Purpose
 
 
 class SearchStep(BaseModel):
-    """A step of a search: the load at one rate. The results are null until the step has ended."""
+    """A step of a search: the load at one rate. The results are null until the step has ended. If a later step exists, it was
+    interrupted and repeated.
+    """
 
     purpose: Purpose = Field(
         description="`peak`: as fast as replies arrive; `search`: at a rate; `confirmation`: at the found rate."

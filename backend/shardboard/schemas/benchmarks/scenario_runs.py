@@ -47,6 +47,9 @@ class ScenarioRun(BaseModel):
     parts: list[ScenarioRunPart]
     load_nodes: list[int] = Field(description="Uids of the nodes that generate the load.")
     result: ScenarioResult = Field(description="Published values, and the values measured so far.")
+    baseline_detail: str = Field(
+        description="Why the run is not compared with `baseline`, for example because that run was deleted; otherwise empty."
+    )
     originator: str
     action_uid: str
     created_time: str
@@ -105,6 +108,7 @@ def render(row: ScenarioRunRow, measured: Sequence[float]) -> dict[str, Any]:
         "parts": [_part(*each) for each in zip(row.parts, row.plan, shares, strict=True)],
         "load_nodes": row.load_nodes,
         "result": row.result,
+        "baseline_detail": "",
         "originator": row.originator,
         "action_uid": row.action_uid,
         "created_time": iso(row.created_at),

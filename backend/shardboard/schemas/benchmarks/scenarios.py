@@ -63,17 +63,16 @@ class ScenarioOut(BaseModel):
     published: ScenarioResult = Field(description="Published results. Nothing is measured here.")
     parts: list[ScenarioPart] = Field(description="Parts at the published size, in the order of execution.")
     result: str = Field(description="Kind of the result tables.")
-    seconds: int | None = Field(description="Estimated duration at the published size; null if it is unknown.")
+    seconds: int = Field(description="Estimated duration at the published size.")
     memory: int = Field(description="Memory that the largest part needs at the published size, in bytes.")
     fit: ScenarioFit
 
 
 class ScenarioProblem(BaseModel):
-    """A reason why a scenario cannot start at a scale, or a warning."""
+    """A reason why a scenario cannot start at a scale."""
 
     code: str
     description: str
-    blocks: bool = Field(description="Whether the request to start the scenario is rejected.")
 
 
 class ScenarioPreflight(BaseModel):
@@ -83,7 +82,7 @@ class ScenarioPreflight(BaseModel):
     scale: float
     keep: bool
     parts: list[ScenarioPart]
-    seconds: int | None = Field(description="Estimated duration; null if it is unknown.")
+    seconds: int = Field(description="Estimated duration.")
     memory: int = Field(description="Memory that the run needs at the same time, in bytes, including replicas.")
     flash: int = Field(description="Space on flash that the run needs at the same time, in bytes.")
     keys: int = Field(description="Number of keys that the largest part writes.")
@@ -165,6 +164,6 @@ def preflight(run: PlannedRunRow) -> dict[str, Any]:
         "flash": max(map(scenario_fit.flash_space, run.parts)),
         "keys": max(map(scenario_fit.keys, run.parts)),
         "load_nodes": run.load_nodes,
-        "problems": [{"code": each.name, "description": each.description, "blocks": True} for each in run.limits],
+        "problems": [{"code": each.name, "description": each.description} for each in run.limits],
         "deviations": list(run.deviations),
     }

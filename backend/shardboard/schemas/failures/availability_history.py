@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, Field
 
 from shardboard.domain.failures.availability_history import Availability
+from shardboard.domain.text import csv_text
 from shardboard.schemas.timestamps import iso
 
 
@@ -41,11 +42,18 @@ class MonthOfDatabase(BaseModel):
     )
 
 
+class DatabaseInMonth(MonthOfDatabase):
+    incidents: int = Field(
+        description="Number of incidents in which the database lost primaries and that overlap the month. Incidents whose events "
+        "the log no longer contains are not counted."
+    )
+
+
 class AvailabilityOfMonth(BaseModel):
     month: str
     timezone: Literal["UTC"]
     months: list[str] = Field(description="All months with figures, newest first.")
-    databases: list[MonthOfDatabase]
+    databases: list[DatabaseInMonth]
 
 
 class AvailabilityOfDatabase(BaseModel):
@@ -68,21 +76,19 @@ def render(row: AvailabilityRow, name: str) -> dict[str, Any]:
     }
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the rows as CSV, with the time zone in the header."""
+def table(rows: Sequence[dict[str, Any]], model: type[MonthOfDatabase]) -> str:
+    """Return the rows as CSV, with the time zone in the header. The columns are the fields of `model`."""
     names = {"counted_from": "counted_from_utc", "counted_until": "counted_until_utc", "month": "month_utc"}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow([names.get(name, name) for name in MonthOfDatabase.model_fields])
-    writer.writerows(_cells(row) for row in rows)
+    writer.writerow([names.get(name, name) for name in model.model_fields])
+    writer.writerows(_cells(row, model.model_fields) for row in rows)
     return text.getvalue()
 
 
-def _cells(row: dict[str, Any]) -> Iterable[Any]:
-    for name in MonthOfDatabase.model_fields:
-        value = row[name]
-        # A spreadsheet would execute a name that starts like a formula.
-        yield f"'{value}" if name == "name" and str(value).startswith(("=", "+", "-", "@")) else value
+def _cells(row: dict[str, Any], names: Iterable[str]) -> Iterable[Any]:
+    for name in names:
+        yield csv_text(row[name]) if name == "name" else row[name]
 
 
 def _iso(second: int) -> str:

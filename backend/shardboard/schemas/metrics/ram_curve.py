@@ -62,7 +62,7 @@ def render(
 
     def compare(ram: int) -> cost_model.CostComparison:
         min_nodes = 2 if bdb.replication else 1
-        return cost_model.compare(prices, node, data=bdb.memory_size, ram=ram, hit_ratio=measured, min_nodes=min_nodes)
+        return cost_model.compare(prices, node, data=bdb.memory_size, ram=ram, min_nodes=min_nodes)
 
     return {
         "bdb_uid": bdb.uid,

@@ -122,11 +122,9 @@ async def get_run(session: AsyncSession, uid: int) -> ScenarioRun:
 
 
 async def get_baseline(session: AsyncSession, row: ScenarioRun, uid: int | None) -> ScenarioRun | None:
-    """Return the run that `row` is compared with. Raises BadRequest if it executed another scenario."""
-    if uid is None:
-        return None
-    baseline = await get_run(session, uid)
-    if baseline.scenario != row.scenario:
+    """Return the run that `row` is compared with; None if it was deleted. Raises BadRequest if it executed another scenario."""
+    baseline = None if uid is None else await scenario_runs.by_uid(session, uid)
+    if baseline is not None and baseline.scenario != row.scenario:
         raise BadRequest(
             "bad_request",
             f"Scenario run {uid} executed {baseline.scenario}. Choose a run of {row.scenario}.",

@@ -126,6 +126,18 @@ async def test_interrupted_end_is_completed(tmp_path: Path, shards: dict[int, An
     assert not is_stored(tmp_path)
 
 
+async def test_setting_is_kept_until_the_proxy_is_released(tmp_path: Path, shards: dict[int, Any]) -> None:
+    """A new agent that gets the end of pinning before it has adopted the proxy."""
+    await pinning_of(tmp_path, shards).set(CHOSEN)
+    restarted = pinning_of(tmp_path, {uid: shard for uid, shard in shards.items() if uid != 3})
+    assert (await restarted.set(CpuPinning())).state == "off"
+    assert (affinities(shards, 1), affinities(shards, 3)) == ({ALL}, {LAST})
+    assert is_stored(tmp_path)
+    restarted.attach({}, lambda: shards[3].process.pid)
+    assert (await restarted.set(CpuPinning())).state == "off"
+    assert (affinities(shards, 3), is_stored(tmp_path)) == ({ALL}, False)
+
+
 async def test_processes_that_were_pinned_by_hand_are_not_changed(tmp_path: Path, shards: dict[int, Any]) -> None:
     for thread in threads(shards[1].process.pid):
         os.sched_setaffinity(thread, FIRST)

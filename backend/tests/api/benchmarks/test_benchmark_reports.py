@@ -124,12 +124,23 @@ async def test_clients_of_a_run(client: httpx.AsyncClient, console: Console) -> 
         (0, 0, 2),
         (1, 1, 2),
     ]
+    assert clients["complete"]
     assert "histogram" not in clients["parts"][0]["clients"][0]
     parameters = {"phase": 0, "repetition": 1, "histograms": True}
     [part] = (await client.get("/v1/benchmarks/1/clients", params=parameters)).json()["parts"]
     assert part["clients"][0]["histogram"] == {"200": 2, "400": 1}
     assert (part["clients"][0]["max_ms"], part["clients"][1]["max_ms"]) == (1.4, None)
     assert (await client.get("/v1/benchmarks/2/clients")).status_code == 404
+
+
+async def test_clients_are_incomplete_until_all_reports_are_stored(client: httpx.AsyncClient, console: Console) -> None:
+    """The run ends when its measurements are stored, and the reports follow."""
+    await add_completed_run(console, 1, [1000, 1010])
+    async with console.store.begin() as session:
+        load = (await benchmark_runs.list_loads(session, [1]))[-1]
+        load.is_stored_on_node = True
+    clients = (await client.get("/v1/benchmarks/1/clients")).json()
+    assert (clients["complete"], len(clients["parts"])) == (False, 2)
 
 
 async def test_runs_are_compared(client: httpx.AsyncClient, console: Console) -> None:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from shardboard.console import Console
-from shardboard.state.cluster import actions
+from shardboard.state.cluster import actions, nodes
 
 pytestmark = [pytest.mark.usefixtures("nodes")]
 
@@ -35,7 +35,7 @@ async def test_preflight_returns_the_parts_and_the_problems(client: httpx.AsyncC
     assert reply["load_nodes"] == [3], "the node without shards of the scenario"
     assert reply["keys"] == 18_000
     too_large = (await client.post(path, json={"scale": 1})).json()
-    assert {(each["code"], each["blocks"]) for each in too_large["problems"]} == {("memory", True)}
+    assert [each["code"] for each in too_large["problems"]] == ["memory"]
     assert (await client.post(path, json={"scale": 0})).status_code == 400
     assert (await client.post(path, json={"scale": 1e-5, "load_nodes": [9]})).json()["field"] == "load_nodes"
 
@@ -57,8 +57,32 @@ async def test_a_run_is_queued_with_its_plan(client: httpx.AsyncClient, console:
         action = await actions.by_uid(session, run["action_uid"])
     assert action is not None
     assert (action.name, action.cancelled_by != "") == ("SMRunScenario", True)
-    other = await client.get(f"/v1/scenario_runs/{run['uid']}", params={"baseline": 99})
-    assert other.json()["error_code"] == "scenario_run_not_found"
+
+
+async def test_a_deleted_baseline_is_reported_with_the_run(client: httpx.AsyncClient) -> None:
+    run = (await start(client)).json()
+    path = f"/v1/scenario_runs/{run['uid']}"
+    detail = "Scenario run 99 no longer exists. This run is not compared."
+    assert (await client.get(path, params={"baseline": 99})).json() == {**run, "baseline_detail": detail}
+    assert detail in (await client.get(f"{path}/report", params={"baseline": 99})).text
+    assert (await client.get("/v1/scenario_runs/99")).status_code == 404
+
+
+async def test_costs_use_the_current_prices(client: httpx.AsyncClient, console: Console) -> None:
+    async with console.store.begin() as session:
+        for node in await nodes.list_all(session):
+            node.facts = {**node.facts, "flash_size": 2**40}
+    uid = (await start(client, scenario="memory-drive", scale=1e-6)).json()["uid"]
+    table = (await client.get(f"/v1/scenario_runs/{uid}")).json()["result"]["tables"][-1]
+    assert table["rows"][0]["measured"][3] == "no prices"
+    prices = {"currency": "EUR", "ram_gb": 3.0, "flash_gb": 1.0, "node": 1000.0}
+    assert (await client.put("/v1/benchmarks/cost_model", json=prices)).status_code == 200
+    result = (await client.get(f"/v1/scenario_runs/{uid}")).json()["result"]
+    assert (result["tables"][-1]["columns"][3], result["figures"][-1]["published"]) == (
+        {"name": "Cost", "unit": "EUR"},
+        40,
+    )
+    assert result["tables"][-1]["rows"][0]["measured"][3] > 1000
 
 
 @pytest.mark.parametrize("format_", ["markdown", "html", "csv", "json"])

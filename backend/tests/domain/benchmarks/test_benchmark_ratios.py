@@ -69,6 +69,29 @@ def test_repetitions_of_several_runs_are_pooled() -> None:
     assert row["differences"][0]["stands_out"] is False, "each run alone would have unknown noise"
 
 
+def searched(uid: int, database: str, rates: list[float], unfinished: int | None = None) -> dict[str, Any]:
+    """Return a search of a peak, a step, and confirmation runs with these rates. `unfinished` is an interrupted repetition."""
+    purposes = ["peak", "search", *["confirmation"] * (len(rates) - 2)]
+    step = {"average_ms": 0.5, "p99_ms": 0.9, "met": True, "steady": True, "limited_by": None}
+    search = [
+        {"purpose": purpose, "rate": None if purpose == "peak" else 100.0}
+        | ({} if number == unfinished else {**step, "ops_per_second": rate})
+        for number, (purpose, rate) in enumerate(zip(purposes, rates, strict=True))
+    ]
+    target = {"limit": "average_ms", "ms": 1.0, "confirmations": 2}
+    found = run(uid, "search", database, rates)
+    return {**found, "search": search, "phases": [{"name": "populate"}, {"name": "measure", "find_max": target}]}
+
+
+@pytest.mark.parametrize("group", ["scenario", "phase"])
+def test_only_confirmation_runs_of_a_search_are_compared(group: Any) -> None:
+    """The other steps have other rates, and an interrupted confirmation run measured a part of its time."""
+    runs = [searched(1, "x", [900, 100, 100, 100]), searched(2, "y", [500, 200, 200, 7, 200], unfinished=3)]
+    row = throughput(benchmark_ratios.ratios(runs, group=group, column="database", baseline=1))[-1]
+    assert [value["mean"] for value in row["values"]] == [100, 200]
+    assert (row["differences"][0]["ratio"], row["differences"][0]["stands_out"]) == (2.0, True)
+
+
 def test_phases_are_rows_and_tags_are_columns() -> None:
     runs = [run(1, "", "db", [10, 10], drive="A"), run(2, "", "db", [20, 20], drive="B")]
     table = benchmark_ratios.ratios(runs, group="phase", column="drive", baseline=1)

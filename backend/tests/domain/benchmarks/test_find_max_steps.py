@@ -110,3 +110,29 @@ def test_progress_includes_steps_that_are_not_planned_yet() -> None:
     ]
     steps = 1 + find_max_steps.expected(PHASES)
     assert find_max_steps.plan_position(loads, PHASES, search).progress == round(100 / steps, 1)
+
+
+def test_an_interrupted_confirmation_is_repeated_and_is_no_result() -> None:
+    met = asdict(evaluate([800] * 4))
+    planned = {"purpose": "confirmation", "rate": 1_000.0}
+    search = [met | {"purpose": "peak", "rate": None}, met, met | planned, planned]
+    assert find_max_steps.is_open(search)
+    repeated = find_max_steps.repeated(search)
+    assert repeated == [*search, planned]
+    assert [find_max_steps.is_interrupted(repeated, number) for number in range(5)] == [False] * 3 + [True, False]
+    assert find_max_steps.further(PHASES, repeated) == find_max_steps.further(PHASES, search)
+    assert len(find_max_steps.ended(repeated)) == 3
+    finished = [*repeated[:-1], met | planned]
+    assert not find_max_steps.is_open(finished)
+    is_measured = find_max_steps.measured_steps(PHASES, finished)
+    assert [is_measured(1, repetition) for repetition in range(5)] == [False, False, True, False, True]
+
+
+def test_a_step_is_repeated_twice_at_most() -> None:
+    search = find_max_steps.begin(PHASES)
+    for _ in range(find_max_steps.MAX_REPEATS):
+        search = find_max_steps.repeated(search)
+    assert len(search) == 1 + find_max_steps.MAX_REPEATS
+    assert find_max_steps.repeated(search) == []
+    assert find_max_steps.repeated([asdict(evaluate([800] * 4))]) == [], "no step is open"
+    assert find_max_steps.repeated([]) == []

@@ -1,5 +1,7 @@
 """Tests of the detection of keys that no benchmark wrote."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from shardboard.domain.benchmarks import benchmark_cost, foreign_keys
@@ -34,11 +36,10 @@ def test_prefixes_are_those_of_writing_phases_and_the_default() -> None:
     assert foreign_keys.known_prefixes([]) == {"memtier-"}
 
 
-@pytest.mark.parametrize(
-    ("reply", "key"), [("None", ""), ("", ""), ("b'user:1'", "user:1"), ('b"it\'s"', "it's"), ("plain", "plain")]
-)
-def test_keys_are_read_from_replies(reply: str, key: str) -> None:
-    assert foreign_keys.sampled_key(reply) == key
+def test_keys_are_read_from_replies_as_formatted_by_the_agent() -> None:
+    texts = ["None", "", "b'user:1'", 'b"it\'s"', "plain"]
+    replies = [SimpleNamespace(ok=True, reply=text) for text in texts] + [SimpleNamespace(ok=False, reply="ERR")]
+    assert foreign_keys.sampled_keys(replies) == ["user:1", "it's", "plain"]
 
 
 def test_the_warning_states_share_keys_and_consequence() -> None:

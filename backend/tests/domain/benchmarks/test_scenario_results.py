@@ -172,10 +172,13 @@ def test_improvement_factors_compare_two_runs() -> None:
     _, fast = measured(
         "flash-hit-ratio", {"50%": [{"results": [result_of(92_000)]}], "85%": [{"results": [result_of(1.0)]}]}
     )
-    [table] = scenario_results.with_baseline(scenario, fast, slow)
+    [table] = scenario_results.factors(scenario, fast, slow)
     assert [row["published"] for row in table["rows"]] == [[9.2], [9.7], [2.8]]
-    assert [row["measured"] for row in table["rows"]] == [[9.2], [None], [None]]
-    assert scenario_results.with_baseline(library.get_scenario("load-test"), fast, slow) == []
+    assert [row["measured"] for row in table["rows"]] == [[9.2], None, None]
+    [without_baseline] = scenario_results.factors(scenario, fast, {})
+    assert [row["measured"] for row in without_baseline["rows"]] == [None, None, None]
+    assert scenario_results.published(scenario)["tables"][-1] == without_baseline
+    assert scenario_results.factors(library.get_scenario("load-test"), fast, slow) == []
 
 
 def test_intervals_of_a_failure_are_measured() -> None:
@@ -184,7 +187,7 @@ def test_intervals_of_a_failure_are_measured() -> None:
         tally = Tally()
         tally.counts["ops"] = 50 if 20 <= second < 60 else 100
         seconds.append((second, tally))
-    intervals = scenario_measurements.intervals(seconds, {"at_seconds": 20, "seconds": 40})
+    intervals = scenario_measurements.intervals(seconds, 20, 60)
     assert {name: (each["seconds"], each["ops_per_second"]) for name, each in intervals.items()} == {
         "before": (20.0, 100.0),
         "down": (40.0, 50.0),
@@ -197,6 +200,15 @@ def test_intervals_of_a_failure_are_measured() -> None:
     assert result["tables"][0]["rows"][0]["measured"][0] == 80
     assert [row["measured"][:2] for row in result["tables"][1]["rows"]] == [[20.0, 100.0], [40.0, 50.0], [40.0, 100.0]]
     assert figure(result, "Throughput afterwards")["measured"] == pytest.approx(100)
+
+
+def test_a_skipped_drill_is_a_deviation() -> None:
+    _, measurements = measured("one-node-down", {"one node down": [{"results": [result_of(80, "one node down")]}]})
+    measurements["one node down"]["one node down"]["drill_skipped"] = True
+    scenario = library.get_scenario("one-node-down")
+    result = scenario_results.result(scenario, benchmark_scenarios.parts(scenario, 1.0), measurements, [])
+    assert result["deviations"] == ["Part one node down: the drill did not take place, so no node was down."]
+    assert [row["measured"] for row in result["tables"][1]["rows"]] == [None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +238,7 @@ def test_reports_contain_all_values() -> None:
         "scale": 0.01,
         "status": "failed",
         "detail": "Node 2 is down.",
+        "baseline_detail": "Scenario run 3 no longer exists.",
         "parts": [{"name": "DRAM", "status": "failed", "detail": "", "benchmark_uids": [3]}],
         "result": result,
     }
@@ -234,6 +247,7 @@ def test_reports_contain_all_values() -> None:
         assert "2,340,000" in text
         assert "2,000,000" in text
         assert "Node 2 is down." in text
+        assert "Scenario run 3 no longer exists." in text
         assert "One deviation." in text
         assert "<compared>" not in text
     assert "Figure 3. Throughput within 1 ms average latency,DRAM-only server,Throughput,ops/s,2340000,2000000" in table

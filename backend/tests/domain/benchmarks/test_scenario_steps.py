@@ -20,8 +20,17 @@ COMPLETED = replace(RUNNING, status="completed")
 LOST = "Node 2 (10.0.0.2) has been unavailable since 12:00:00 UTC."
 
 
-def part(status: PartStatus, databases: list[ObservedObject], runs: list[ObservedObject] | None = None) -> ObservedPart:
-    return ObservedPart("DRAM", status, databases, 2, runs or [])
+def part(
+    status: PartStatus,
+    databases: list[ObservedObject],
+    runs: list[ObservedObject] | None = None,
+    *,
+    requested: int = 2,
+    expected: int = 2,
+) -> ObservedPart:
+    """Return a part of which `requested` objects were requested: databases while it is created, otherwise runs."""
+    of_databases = requested if status == PartStatus.CREATING else expected
+    return ObservedPart("DRAM", status, expected, of_databases, databases, requested, runs or [])
 
 
 @pytest.mark.parametrize(
@@ -29,7 +38,11 @@ def part(status: PartStatus, databases: list[ObservedObject], runs: list[Observe
     [
         (part(PartStatus.WAITING, []), Step.CREATE),
         (part(PartStatus.CREATING, [ACTIVE, PENDING]), Step.WAIT),
+        (part(PartStatus.CREATING, [ACTIVE, PENDING], expected=3), Step.CREATE),
+        (part(PartStatus.CREATING, [ACTIVE, ACTIVE], expected=3), Step.CREATE),
         (part(PartStatus.CREATING, [ACTIVE, ACTIVE]), Step.START),
+        (part(PartStatus.MEASURING, [ACTIVE] * 3, [COMPLETED, RUNNING], expected=3), Step.START),
+        (part(PartStatus.MEASURING, [ACTIVE] * 3, [COMPLETED, COMPLETED], expected=3), Step.START),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [COMPLETED, RUNNING]), Step.WAIT),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [COMPLETED, COMPLETED]), Step.RECORD),
         (part(PartStatus.REMOVING, [PENDING]), Step.WAIT),
@@ -48,9 +61,13 @@ def test_parts_are_created_measured_and_removed(observed: ObservedPart, expected
             "could not be created. No memory.",
         ),
         (part(PartStatus.CREATING, [ACTIVE]), "was deleted"),
+        (part(PartStatus.CREATING, [ACTIVE], expected=3), "was deleted"),
+        (part(PartStatus.CREATING, [replace(ACTIVE, status="creation-failed")], requested=1), "could not be created"),
+        (replace(part(PartStatus.CREATING, [ACTIVE, PENDING], expected=3), lost_node=LOST), LOST),
         (part(PartStatus.CREATING, [ACTIVE, replace(ACTIVE, status="delete-pending")]), "was deleted"),
         (replace(part(PartStatus.CREATING, [ACTIVE, PENDING]), lost_node=LOST), LOST),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [RUNNING]), "was deleted"),
+        (part(PartStatus.MEASURING, [ACTIVE] * 3, [RUNNING], expected=3), "was deleted"),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [RUNNING, replace(RUNNING, status="failed", detail="OOM.")]), "OOM."),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [RUNNING, replace(RUNNING, status="stopped")]), "was stopped"),
         (replace(part(PartStatus.MEASURING, [ACTIVE] * 2, [RUNNING, RUNNING]), lost_node=LOST), LOST),
@@ -67,6 +84,8 @@ def test_failures_have_a_reason(observed: ObservedPart, reason: str) -> None:
     [
         (part(PartStatus.WAITING, []), Step.END),
         (part(PartStatus.CREATING, [ACTIVE, PENDING]), Step.RECORD),
+        (part(PartStatus.CREATING, [ACTIVE, PENDING], expected=3), Step.RECORD),
+        (part(PartStatus.MEASURING, [ACTIVE] * 3, [COMPLETED, RUNNING], expected=3), Step.STOP),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [COMPLETED, RUNNING]), Step.STOP),
         (part(PartStatus.MEASURING, [ACTIVE] * 2, [COMPLETED, COMPLETED]), Step.RECORD),
         (part(PartStatus.REMOVING, [ACTIVE]), Step.WAIT),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shardboard.domain.benchmarks import memtier_command_line, workload
+from shardboard.domain.benchmarks import benchmark_cost, memtier_command_line, workload
 from shardboard.domain.benchmarks.scenarios import benchmark_scenarios, scenario_fit, scenario_results
 from shardboard.queries.benchmarks import benchmark_scenarios as library
 from shardboard.schemas.benchmarks.benchmark_requests import BenchmarkCreate
@@ -45,7 +45,7 @@ def test_every_part_is_valid_at_every_scale(name: str, scale: float) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_is_enough_for_the_data_at_every_scale(name: str, scale: float) -> None:
     for part in parts(name, scale):
-        needed = scenario_fit.data_size(part)
+        needed = benchmark_cost.cost(part["phases"], 1).memory * scenario_fit.copies(part["database"])
         assert part["database"]["memory_size"] >= needed, part["name"]
         if part["database"].get("bigstore"):
             assert part["database"]["bigstore_ram_size"] <= part["database"]["memory_size"]
@@ -54,7 +54,16 @@ def test_memory_is_enough_for_the_data_at_every_scale(name: str, scale: float) -
 
 @pytest.mark.parametrize("name", NAMES)
 def test_first_part_can_be_started_on_an_existing_database(name: str) -> None:
-    Scenario.model_validate(render(library.get_scenario(name), 0.01))
+    scenario = Scenario.model_validate(render(library.get_scenario(name), 0.01))
+    request = scenario.order.model_dump(exclude={"database"}, exclude_none=True)
+    find_max = BenchmarkCreate.model_validate({**request, "bdb_uid": 1}).find_max
+    assert (find_max and find_max.model_dump()) == parts(name)[0]["find_max"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scenarios_that_search_say_so(name: str) -> None:
+    is_search = "Searches for" in library.get_scenario(name)["about"]
+    assert [part["find_max"] is not None for part in parts(name)] == [is_search] * len(parts(name))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -168,6 +177,19 @@ def test_a_file_with_one_part_contains_its_fields() -> None:
     )
     request = benchmark_scenarios.scaled(scenario, 0.5)
     assert (request["name"], [phase["name"] for phase in request["phases"]]) == ("X", ["a"])
+    assert request["find_max"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name: x, title: X, source: y, database: {}, phases: [], find_max: {limit: p99_ms, ms: 2}}",
+        "{name: x, title: X, source: y, parts: [{name: p, database: {}, phases: [], find_max: {limit: p99_ms, ms: 2}}]}",
+    ],
+)
+def test_a_file_can_contain_a_search(text: str) -> None:
+    text = text.replace("database: {}, phases: []", "database: {memory_size: 1}, phases: [{name: a, workload: {}}]")
+    assert benchmark_scenarios.scaled(library.parse(text), 0.5)["find_max"] == {"limit": "p99_ms", "ms": 2}
 
 
 @pytest.mark.parametrize(

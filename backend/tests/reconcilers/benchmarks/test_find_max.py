@@ -14,6 +14,7 @@ from backend.tests.reconcilers.benchmarks.test_benchmark_runs import (
     running,
     short_intervals,
     start_run,
+    until,
     wait_for_end,
     wait_for_loads,
     wait_for_run,
@@ -29,6 +30,8 @@ __all__ = ["bdb", "short_intervals"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("nodes")]
 
 CAPACITY, PEAK = 7_000, 10_000
+INTERVAL = 21
+"""Steps between two kills of a search: enough for progress, because a restarted console first claims the run again."""
 SEARCH: dict[str, Any] = {"find_max": {"limit": "average_ms", "ms": 1.0, "confirmations": 2}, "load_nodes": [2, 3]}
 
 
@@ -98,23 +101,25 @@ async def test_rate_is_found_with_several_load_nodes(
 async def test_killed_at_every_step_a_search_completes(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, gated: str, sampling: Sampling
 ) -> None:
-    """At every step: no load is started twice, and no step is lost or measured twice."""
+    """At every step: no load is started twice, and no step is lost or measured twice.
+
+    Each search is killed again after every `INTERVAL` steps, and the searches begin with different steps.
+    """
     known: set[str] = set()
-    kill_steps = [*sampling.kill_steps(80, 400)]
-    for closed_at in kill_steps[:: 7 if sampling.thorough else 1]:
+    for first in sampling.choose(range(1, INTERVAL + 1, 3), 2):
         uid = await start_run(client, **SEARCH, sla={"max_errors": 0})
-        gate = Gate(closed_at)
+        closed_at, kills = first, 0
         async with completing_loads(agents, known):
-            async with running(console, gate, gated):
-                ending = asyncio.create_task(wait_for_end(console, uid))
-                killed = asyncio.create_task(gate.reached.wait())
-                await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
-            async with running(console):
-                check_result(await ending)
-        killed.cancel()
-        if gate.passed < closed_at:
-            return
-    raise AssertionError("the operation never completed")
+            ending = asyncio.create_task(wait_for_end(console, uid))
+            while not ending.done():
+                gate = Gate(closed_at)
+                async with running(console, gate, gated):
+                    killed = asyncio.create_task(gate.reached.wait())
+                    await asyncio.wait({ending, killed}, return_when=asyncio.FIRST_COMPLETED)
+                killed.cancel()
+                closed_at, kills = INTERVAL, kills + gate.reached.is_set()
+            check_result(await ending)
+        assert kills >= 5
 
 
 async def test_a_stopped_search_keeps_its_steps(
@@ -157,3 +162,49 @@ async def test_a_failed_step_ends_the_search_and_keeps_the_earlier_ones(
     assert [step["met"] for step in run["search"]] == [True, None]
     assert run["summary"]["find_max"]["rate"] is None
     assert run == await get_run(console, uid)
+
+
+async def kill_generator(console: Console, agents: FakeAgents, uid: int, count: int) -> list[str]:
+    """Let the first of the two newest of `count` generators end without a report, and the other one when it is stopped."""
+    killed, other = (await wait_for_loads(agents, count))[-2:]
+    begin, second = fake_load_generator.begin_line(100.0), fake_load_generator.second_line(0, 101.0)
+    for load in (killed, other):
+        add_output(agents, load, begin, second)
+    await wait_for_run(console, uid, lambda run: all(load["status"] == "running" for load in run["loads"][-2:]))
+    agents.ended_loads.add(killed)
+    await until(lambda: other in agents.loads_stopped)
+    add_output(agents, other, fake_load_generator.end_line(101.0, 1.0, 1000, stopped=True))
+    agents.ended_loads.add(other)
+    return [killed, other]
+
+
+async def test_a_step_whose_generator_was_killed_is_repeated(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    uid = await start_run(client, **SEARCH, sla={"min_ops_per_second": 6_500})
+    async with running(console):
+        for load in await wait_for_loads(agents, 2):
+            complete(agents, load)
+        await kill_generator(console, agents, uid, 4)
+        async with completing_loads(agents, set(list(agents.loads)[:4])):
+            run = await wait_for_end(console, uid)
+    check_result(run)
+    assert [step["met"] for step in run["search"][:4]] == [True, None, False, True]
+    assert run["search"][1]["rate"] == run["search"][2]["rate"]
+    assert [load["status"] for load in run["loads"]].count("failed") == 1
+
+
+async def test_a_search_ends_if_generators_are_killed_again_and_again(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents
+) -> None:
+    uid = await start_run(client, **SEARCH)
+    async with running(console):
+        for count in (2, 4):
+            for load in (await wait_for_loads(agents, count))[-2:]:
+                complete(agents, load)
+        for count in (6, 8, 10):
+            await kill_generator(console, agents, uid, count)
+        run = await wait_for_end(console, uid)
+    assert (run["status"], run["detail"]) == ("failed", "The load generator ended without a report.")
+    assert [step["met"] for step in run["search"]] == [True, False, None, None, None]
+    assert [point[3] for point in run["summary"]["find_max"]["curve"]] == [False], "what was measured is kept"

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,16 +13,19 @@ import pytest
 from backend.tests.reconcilers.loop_helpers import Gate, GatedStore
 from backend.tests.support import fake_load_generator
 from backend.tests.support.case_sampling import Sampling
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.benchmarks import benchmark_runs as collector
 from shardboard.collectors.benchmarks.benchmark_runs import BenchmarkCollector
 from shardboard.console import Console
+from shardboard.domain.benchmarks.scenarios import scenario_steps
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.queries.benchmarks import benchmark_scenarios as library
 from shardboard.queries.benchmarks.scenario_runs import render_runs
 from shardboard.reconcilers.benchmarks import benchmark_runs, scenario_runs
+from shardboard.reconcilers.data import temporary_databases
 from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
 from shardboard.reconcilers.databases.bdbs import steppers
 from shardboard.reconcilers.databases.endpoints import Endpoints
@@ -30,9 +34,12 @@ from shardboard.reconcilers.placement.shard_removal import RemovalLoop
 from shardboard.services.loop_requests import LoopRequests
 from shardboard.state.benchmarks import benchmark_runs as benchmark_rows
 from shardboard.state.benchmarks import scenario_runs as rows
+from shardboard.state.benchmarks.benchmark_runs import Benchmark
+from shardboard.state.benchmarks.scenario_runs import ScenarioRun
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs
+from shardboard.state.databases.bdbs import Bdb
 from shardboard.store.db import Store
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.slow, pytest.mark.usefixtures("nodes")]
@@ -68,21 +75,56 @@ parts:
 """
 
 
+class CountingRequests(LoopRequests):
+    """Counts the requests in each transaction."""
+
+    def __init__(self) -> None:
+        self.databases: Counter[int] = Counter()
+        self.benchmarks: Counter[int] = Counter()
+        self.deletions: Counter[int] = Counter()
+        self._sessions: list[AsyncSession] = []
+
+    def _number(self, session: AsyncSession) -> int:
+        """Return the same number for all requests of a transaction. Sessions are kept, so that no two have the same identity."""
+        if session not in self._sessions:
+            self._sessions.append(session)
+        return self._sessions.index(session)
+
+    async def create_scenario_database(
+        self, session: AsyncSession, run: ScenarioRun, name: str, fields: Mapping[str, Any]
+    ) -> Bdb:
+        self.databases[self._number(session)] += 1
+        return await super().create_scenario_database(session, run, name, fields)
+
+    async def start_scenario_benchmark(
+        self, session: AsyncSession, run: ScenarioRun, request: Mapping[str, Any]
+    ) -> Benchmark:
+        self.benchmarks[self._number(session)] += 1
+        return await super().start_scenario_benchmark(session, run, request)
+
+    async def delete_database(self, session: AsyncSession, bdb: Bdb) -> None:
+        self.deletions[self._number(session)] += 1
+        await super().delete_database(session, bdb)
+
+
 @asynccontextmanager
-async def running(console: Console, store: Store | None = None) -> AsyncIterator[None]:
+async def running(
+    console: Console, store: Store | None = None, requests: LoopRequests | None = None
+) -> AsyncIterator[None]:
     """Run the loops that a scenario needs. At the end, they stop as in a killed console. Scenario runs use `store`."""
+    requests = requests or LoopRequests()
     endpoints = Endpoints(console.store, console.bus, console.agents)
     registered = {
         **steppers(console.store, console.agents, endpoints),
         ActionName.BENCHMARK: benchmark_runs.RunBenchmark(console.store, console.agents),
-        ActionName.RUN_SCENARIO: scenario_runs.RunScenario(store or console.store, LoopRequests()),
+        ActionName.RUN_SCENARIO: scenario_runs.RunScenario(store or console.store, requests),
     }
     loop = ActionLoop(console.store, console.bus, registered, "test")
     loops = (
         loop.run(),
         BenchmarkCollector(console.store, console.bus, console.agents).run(),
         RemovalLoop(console.store, console.bus, console.agents, endpoints.update).run(),
-        TemporaryDatabaseLoop(console.store, console.bus, LoopRequests()).run(),
+        TemporaryDatabaseLoop(console.store, console.bus, requests).run(),
     )
     tasks = [asyncio.create_task(each) for each in loops]
     try:
@@ -205,9 +247,15 @@ async def test_a_run_measures_all_parts(
 
 
 async def test_killed_at_every_step_a_run_completes(
-    client: httpx.AsyncClient, console: Console, agents: FakeAgents, paused: asyncio.Event, sampling: Sampling
+    client: httpx.AsyncClient,
+    console: Console,
+    agents: FakeAgents,
+    paused: asyncio.Event,
+    sampling: Sampling,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Databases and benchmark runs are requested once, and measured once."""
+    """Databases and benchmark runs are requested once, also between two batches of a part, and measured once."""
+    monkeypatch.setattr(scenario_steps, "BATCH", 1)
     for closed_at in sampling.kill_steps(20, 200):
         before = len(agents.loads)
         uid = await start(client)
@@ -285,6 +333,41 @@ async def test_a_rejected_request_leaves_nothing_behind(
     assert await database_names(console) == [f"scenario-{uid}-first-2"]
 
 
+async def test_a_rejected_batch_removes_the_earlier_ones(
+    client: httpx.AsyncClient, console: Console, paused: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scenario_steps, "BATCH", 1)
+    uid = await start(client)
+    body = {"name": f"scenario-{uid}-first-2", "memory_size": 10**8}
+    assert (await client.post("/v1/bdbs", json=body)).status_code == 200
+    async with running(console):
+        run = await wait_for_end(console, uid)
+    assert (run["status"], statuses(run)) == ("failed", ["failed", "skipped", "skipped"])
+    assert len(run["parts"][0]["bdb_uids"]) == 1
+    assert await database_names(console) == [f"scenario-{uid}-first-2"]
+
+
+async def test_many_databases_are_created_in_several_transactions(
+    client: httpx.AsyncClient, console: Console, paused: asyncio.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction with all databases of the memory drive guide would delay the detection of lost nodes."""
+    assert max(scenario_steps.BATCH, temporary_databases.BATCH) <= 20
+    monkeypatch.setattr(scenario_steps, "BATCH", 2)
+    monkeypatch.setattr(temporary_databases, "BATCH", 2)
+    several = library.parse(SCENARIO.replace("databases: 2", "databases: 5"))
+    monkeypatch.setattr(library, "list_all", lambda: {"test": several})
+    requests = CountingRequests()
+    uid = await start(client)
+    async with running(console, requests=requests):
+        await wait_for_run(console, uid, lambda run: run["parts"][0]["status"] == "removing")
+        assert (await client.post(f"/v1/scenario_runs/{uid}/stop")).status_code == 200
+        run = await wait_for_end(console, uid)
+        await wait_until_removed(console)
+    assert len(run["parts"][0]["benchmark_uids"]) == 5
+    for count in (requests.databases, requests.benchmarks, requests.deletions):
+        assert (sum(count.values()) >= 5, max(count.values())) == (True, 2), count
+
+
 async def test_a_failed_benchmark_stops_the_others(
     client: httpx.AsyncClient, console: Console, paused: asyncio.Event
 ) -> None:
@@ -316,11 +399,12 @@ async def test_a_lost_node_ends_the_run(client: httpx.AsyncClient, console: Cons
     assert await database_names(console) == []
 
 
-async def test_databases_are_removed_if_the_loop_ends_the_action(
-    client: httpx.AsyncClient, console: Console, paused: asyncio.Event
+@pytest.mark.parametrize("keep", [False, True])
+async def test_benchmarks_stop_if_the_loop_ends_the_action(
+    client: httpx.AsyncClient, console: Console, paused: asyncio.Event, keep: bool
 ) -> None:
     paused.set()
-    uid = await start(client)
+    uid = await start(client, keep=keep)
     async with running(console):
         run = await wait_until_measuring(console, uid, 0)
         async with console.store.begin() as session:
@@ -329,6 +413,11 @@ async def test_databases_are_removed_if_the_loop_ends_the_action(
             action.deadline_at = datetime.now(UTC)
         run = await wait_for_end(console, uid)
         assert (run["status"], "timed out" in run["detail"]) == ("failed", True)
+        assert statuses(run) == ["failed", "skipped", "skipped"]
         paused.clear()
-        await wait_until_removed(console)
-    assert await open_benchmarks(console) == []
+        async with asyncio.timeout(60):
+            while await open_benchmarks(console):  # noqa: ASYNC110 - the fakes send no notifications
+                await asyncio.sleep(0.005)
+        if not keep:
+            await wait_until_removed(console)
+    assert len(await database_names(console)) == (2 if keep else 0)

@@ -112,11 +112,16 @@ export function outageText(
   return node.unavailable_since ? 'agent has not responded' : 'agent does not respond';
 }
 
-/** Return the cores and the NUMA node of a shard; undefined if it is not pinned. */
+/** Return the cores and the NUMA node of a shard; undefined if the agent has not reported them. */
 export function shardCoresText(
-  node: Partial<Pick<Node, 'cpu_pinning_state'>> | null | undefined,
+  node: Partial<Pick<Node, 'cpu_pinning' | 'cpu_pinning_state'>> | null | undefined,
   uid: string,
 ): string | undefined {
-  const found = node?.cpu_pinning_state?.shards[uid];
-  return found && `${found.cores} (NUMA node ${found.numa_nodes})`;
+  const { cpu_pinning: setting, cpu_pinning_state: applied } = node ?? {};
+  const found = applied?.shards[uid];
+  if (found) return `${found.cores} (NUMA node ${found.numa_nodes})`;
+  const isOff = setting?.mode === 'off' && applied?.state === 'off';
+  const isProxyOnly =
+    setting?.mode === 'cores' && setting.shards === '' && applied?.state === 'active';
+  return isOff || isProxyOnly ? 'All cores' : undefined;
 }

@@ -8,7 +8,14 @@ import { DataTable } from '@/ui/table/DataTable';
 import { useZone } from '@/ui/useZone';
 import classes from './benchmarks.module.css';
 import { PercentileCurves } from './PercentileCurves';
-import { FIGURES, figureLabel, figureValue, measuredResult, workloadText } from './runText';
+import {
+  FIGURES,
+  figureLabel,
+  figureValue,
+  measuredResult,
+  rangeText,
+  workloadText,
+} from './runText';
 import { stepOf, stepResult, stepText } from './search/findMax';
 
 export function RunResult({ run }: { run: Benchmark }) {
@@ -135,11 +142,7 @@ function Tiles({ run, result }: { run: Benchmark; result: BenchmarkResult }) {
                 isRepeated ? range.mean : (result[name as 'p99_ms'] as number | null),
               )}
             </strong>
-            {isRepeated && (
-              <span>
-                {figureValue(name, range.least)} to {figureValue(name, range.most)}
-              </span>
-            )}
+            {isRepeated && <span>{rangeText(name, range)}</span>}
           </div>
         );
       })}

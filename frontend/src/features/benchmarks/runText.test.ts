@@ -6,6 +6,7 @@ import {
   figureLabel,
   figureValue,
   foreignKeysText,
+  rangeText,
   workloadText,
 } from './runText';
 
@@ -46,6 +47,13 @@ describe('figures', () => {
     expect(figureLabel('max_outage_seconds')).toBe('Longest outage');
     expect(figureValue('max_outage_seconds', 1.234)).toBe('1.23 s');
     expect(figureValue('p99_ms', null)).toBe('–');
+  });
+
+  it('have a range if the repetitions differ as displayed', () => {
+    expect(plain(rangeText('p99_ms', { least: 4.42, most: 5 }) ?? '')).toBe('4.42 ms to 5 ms');
+    expect(rangeText('p99_ms', { least: 4.42, most: 4.42 })).toBeUndefined();
+    expect(rangeText('p99_ms', { least: 4.4201, most: 4.4202 })).toBeUndefined();
+    expect(rangeText('p99_ms', undefined)).toBeUndefined();
   });
 });
 

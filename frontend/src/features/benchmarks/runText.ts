@@ -23,7 +23,9 @@ export function measuredResult(
   return run.summary?.results
     .filter(({ phase, ops, repetition }) => {
       const step = run.search[repetition];
-      const isMeasured = !found || (step?.purpose === 'confirmation' && step.rate === found.rate);
+      const isMeasured =
+        !found ||
+        (step?.purpose === 'confirmation' && step.rate === found.rate && step.met !== null);
       return phase === last && ops > 0 && isMeasured;
     })
     .at(-1);
@@ -133,4 +135,13 @@ export function failureHint({ error_code }: Pick<Benchmark, 'error_code'>): stri
 export function commonTags(runs: readonly Pick<Benchmark, 'tags'>[]): string[] {
   const keys = (runs[0]?.tags ?? []).map(({ key }) => key);
   return keys.filter((key) => runs.every(({ tags }) => tags.some((tag) => tag.key === key)));
+}
+
+/** Return the range of the repetitions; undefined if both ends have the same text, as with one repetition. */
+export function rangeText(
+  name: string,
+  range: { least: number; most: number } | null | undefined,
+): string | undefined {
+  const [least, most] = [figureValue(name, range?.least), figureValue(name, range?.most)];
+  return range && least !== most ? `${least} to ${most}` : undefined;
 }

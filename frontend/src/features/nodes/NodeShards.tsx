@@ -40,7 +40,9 @@ const coresColumn = (node: Node | null | undefined): Column<Shard> => ({
   sort: (shard) => shardCoresText(node, shard.uid) ?? '',
   cell: (shard) => (
     <span className="num">
-      {shardCoresText(node, shard.uid) ?? <Dash reason="The shard can use all cores" />}
+      {shardCoresText(node, shard.uid) ?? (
+        <Dash reason="The agent has not reported the cores of this shard" />
+      )}
     </span>
   ),
 });

@@ -58,7 +58,12 @@ export function ShardPanel({ shard, onFlash, replicas, isOnlyCopy, onClose, chil
             ['Role', shard.role === 'master' ? 'Primary' : 'Replica'],
             ['Node', `${shard.node_uid}${shard.address ? ` (${shard.address})` : ''}`],
             ['Port', shard.port],
-            ['Cores', shardCoresText(node, shard.uid) ?? 'All cores'],
+            [
+              'Cores',
+              shardCoresText(node, shard.uid) ?? (
+                <Dash key="cores" reason="The agent has not reported the cores of this shard" />
+              ),
+            ],
             ['Slots', slotsText(shard)],
             ...syncFacts(shard),
             ['Process ID', shard.pid],

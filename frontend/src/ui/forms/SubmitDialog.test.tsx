@@ -39,6 +39,17 @@ describe('SubmitDialog', () => {
     await waitFor(() => expect(onConfirm).toHaveBeenCalledOnce());
   });
 
+  it.each([
+    ['key must be at least 1.', 'Must be at least 1.'],
+    ['key: cores 9 do not exist.', 'Cores 9 do not exist.'],
+    ['keys are required.', 'keys are required.'],
+  ])('shows %s at the field as %s', async (message, text) => {
+    const onConfirm = () => Promise.reject(Object.assign(new Error(message), { field: 'key' }));
+    show((fieldError) => <p>{fieldError('key')}</p>, onConfirm);
+    fireEvent.submit(screen.getByRole('button', { name: 'Remove' }));
+    expect((await screen.findByText(text)).tagName).toBe('P');
+  });
+
   it.each(['key', 'name'])('shows the error of the field %s once', async (field) => {
     const onConfirm = () => Promise.reject(Object.assign(new Error('It is wrong.'), { field }));
     show((fieldError) => <p>{fieldError('key')}</p>, onConfirm);

@@ -4,7 +4,7 @@ import type { FormEvent, ReactNode } from 'react';
 import { useDisconnectedReason } from '@/lib/connection';
 import { RequestError } from './RequestError';
 import { SubmitButton } from './SubmitButton';
-import { useSubmit } from './useSubmit';
+import { textAtField, useSubmit } from './useSubmit';
 
 interface Props {
   title: string;
@@ -35,7 +35,7 @@ export function SubmitDialog(props: Props) {
     typeof props.children === 'function'
       ? props.children((name) => {
           fields.add(name);
-          return failure?.field === name ? failure.text : undefined;
+          return failure?.field === name ? textAtField(failure) : undefined;
         })
       : props.children;
   const isAtField = failure?.field !== undefined && fields.has(failure.field);

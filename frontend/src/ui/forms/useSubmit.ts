@@ -8,6 +8,15 @@ export interface RequestFailure {
   text: string;
 }
 
+/** Return the error as a sentence for display at its field, without the name of the field, with which messages of the console start. */
+export function textAtField({ field, text }: RequestFailure): string {
+  const rest =
+    field && text.startsWith(field)
+      ? text.slice(field.length).match(/^:? +(.+)$/s)?.[1]
+      : undefined;
+  return rest ? rest.charAt(0).toUpperCase() + rest.slice(1) : text;
+}
+
 export interface Submission<Args extends unknown[]> {
   /** Does nothing while a request is pending. */
   submit: (...args: Args) => void;

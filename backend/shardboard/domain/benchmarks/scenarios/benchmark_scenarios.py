@@ -27,7 +27,7 @@ def scaled(scenario: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return {
         "scenario": scenario["name"],
         "name": scenario["title"],
-        **{name: part[name] for name in ("phases", "repetitions", "sla", "drill", "database")},
+        **{name: part[name] for name in ("phases", "repetitions", "sla", "drill", "find_max", "database")},
     }
 
 

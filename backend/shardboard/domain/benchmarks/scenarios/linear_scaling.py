@@ -58,11 +58,6 @@ class LinearScaling:
     shard_spread: float
     """The same per shard."""
 
-    @property
-    def is_as_published(self) -> bool:
-        """Whether the throughput per node varies by at most as much as published."""
-        return self.spread <= PUBLISHED_SPREAD
-
 
 def summarize(points: Iterable[ScalingPoint]) -> LinearScaling:
     """Summarize points of any sizes in any order; points of the same size are repetitions. Raises ValueError without points, and if

@@ -82,11 +82,6 @@ def keys(part: Mapping[str, Any]) -> int:
     return benchmark_cost.cost(part["phases"], 1).keys * int(part["databases"])
 
 
-def data_size(part: Mapping[str, Any]) -> int:
-    """Return the estimated memory of the keys of one of its databases in bytes, including replicas."""
-    return benchmark_cost.cost(part["phases"], 1).memory * copies(part["database"])
-
-
 def seconds(part: Mapping[str, Any], load_nodes: int = 1) -> float:
     """Return the estimated duration of a part."""
     phases = part["phases"]

@@ -64,6 +64,8 @@ def _head(run: Mapping[str, Any]) -> Iterable[str]:
     yield f"Document {run['document']} · scale {run['scale']:g} · {run['status']}"
     if run["detail"]:
         yield run["detail"]
+    if run["baseline_detail"]:
+        yield run["baseline_detail"]
 
 
 def _tables(run: Mapping[str, Any]) -> Iterable[tuple[str, list[list[str]]]]:

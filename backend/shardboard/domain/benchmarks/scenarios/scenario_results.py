@@ -21,7 +21,8 @@ Compute = Callable[[Mapping[str, Any], Parts, Measurements], dict[str, Any]]
 
 def published(scenario: Mapping[str, Any]) -> dict[str, Any]:
     """Return the published results of a scenario."""
-    return result(scenario, [], {}, [])
+    results = result(scenario, [], {}, [])
+    return {**results, "tables": [*results["tables"], *factors(scenario, {}, {})]}
 
 
 def result(
@@ -43,20 +44,26 @@ def result(
     }
 
 
-def with_baseline(scenario: Mapping[str, Any], run: Measurements, baseline: Measurements) -> list[dict[str, Any]]:
-    """Return the tables of improvement factors of one run over another; none if the document has no such table."""
-    factors = scenario.get("factors")
-    if not factors:
+def factors(scenario: Mapping[str, Any], run: Measurements, baseline: Measurements) -> list[dict[str, Any]]:
+    """Return the tables of improvement factors of one run over another; none if the document has no such table.
+
+    Without measurements of `baseline`, they contain the published factors only.
+    """
+    terms = scenario.get("factors")
+    if not terms:
         return []
-    rows = [
-        {
-            "label": row["label"],
-            "published": [row["published"]],
-            "measured": [_ratio(_throughput(run, row["part"]), _throughput(baseline, row["part"]))],
-        }
-        for row in factors["rows"]
-    ]
-    return [{"title": factors["title"], "columns": [{"name": "Factor", "unit": ""}], "rows": rows}]
+    rows = []
+    for row in terms["rows"]:
+        factor = _ratio(_throughput(run, row["part"]), _throughput(baseline, row["part"]))
+        measured = None if factor is None else [factor]
+        rows.append({"label": row["label"], "published": [row["published"]], "measured": measured})
+    return [{"title": terms["title"], "columns": [{"name": "Factor", "unit": ""}], "rows": rows}]
+
+
+def hit_percent(measured: Measurements, part: str) -> float | None:
+    """Return the RAM hit ratio of the last phase of a part; None if it was not measured."""
+    value: float | None = _figure(measured, part, {}, "hit_percent")
+    return value
 
 
 def _table(table: Mapping[str, Any], plan: Parts, measured: Measurements) -> dict[str, Any]:
@@ -129,6 +136,8 @@ def _findings(plan: Parts, measured: Measurements) -> Iterator[str]:
             yield f"The load generator was the bottleneck of part {name}: the database may be faster."
         if errors := sum(phases.get(phase["name"], {}).get("errors", 0) for phase in plan[name]["phases"]):
             yield f"Part {name}: {plural(errors, 'request')} failed. See the errors of its benchmark run."
+        if _result(phases).get("drill_skipped"):
+            yield f"Part {name}: the drill did not take place, so no node was down."
         if text := _result(phases).get("missed_limit"):
             yield f"Part {name}: {text} The table contains the rate with the lowest latency."
 

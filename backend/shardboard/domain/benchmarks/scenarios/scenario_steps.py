@@ -32,6 +32,8 @@ ENDED = frozenset({PartStatus.COMPLETED, PartStatus.FAILED, PartStatus.STOPPED, 
 IN_USE = frozenset({PartStatus.CREATING, PartStatus.MEASURING})
 """Statuses in which the databases of a part are needed."""
 
+BATCH = 20
+"""Largest number of databases or benchmark runs that are requested in one transaction, because other transactions wait for it."""
 REMOVAL_SECONDS = 60
 """How long a run waits for the deletion of its databases. A node that is down can delay it; the deletion continues afterwards."""
 CREATED, MEASURED = 0.05, 0.98
@@ -51,6 +53,7 @@ def new_part(name: str) -> dict[str, Any]:
         "name": name,
         "status": PartStatus.WAITING,
         "detail": "",
+        "use_nodes": [],
         "bdb_uids": [],
         "benchmark_uids": [],
         "measured": {},
@@ -62,9 +65,9 @@ class Step(StrEnum):
     """Next step of a part."""
 
     CREATE = "create"
-    """Create its databases, or take over those of the previous part."""
+    """Request the next `BATCH` of its databases."""
     START = "start"
-    """Start its benchmark runs."""
+    """Request the next `BATCH` of its benchmark runs."""
     WAIT = "wait"
     FAIL = "fail"
     """Store the reason. The following steps end the run."""
@@ -90,8 +93,11 @@ class ObservedPart:
 
     name: str
     status: str
+    expected: int
+    """Number of its databases, each of which gets a benchmark run."""
+    requested_databases: int
     databases: Sequence[ObservedObject]
-    expected_databases: int
+    requested_runs: int
     runs: Sequence[ObservedObject]
     lost_node: str = ""
     """Message about a node of the part that is down, other than by its drill."""
@@ -114,12 +120,14 @@ def _creation(part: ObservedPart) -> tuple[Step, str]:
     for each in part.databases:
         if each.status == BdbStatus.CREATION_FAILED:
             return Step.FAIL, f"Database {each.name} could not be created. {each.detail}".strip()
-    if len(part.databases) < part.expected_databases or any(
+    if len(part.databases) < part.requested_databases or any(
         each.status == BdbStatus.DELETE_PENDING for each in part.databases
     ):
         return Step.FAIL, f"A database of part {part.name} was deleted."
     if part.lost_node:
         return Step.FAIL, part.lost_node
+    if part.requested_databases < part.expected:
+        return Step.CREATE, ""
     return (Step.START if all(each.status == BdbStatus.ACTIVE for each in part.databases) else Step.WAIT), ""
 
 
@@ -127,7 +135,7 @@ def _measurement(part: ObservedPart, *, ending: bool) -> tuple[Step, str]:
     open_runs = [run for run in part.runs if run.status in benchmark_plan.OPEN_STATUSES]
     if ending:
         return (Step.STOP if open_runs else Step.RECORD), ""
-    if len(part.runs) < part.expected_databases:
+    if len(part.runs) < part.requested_runs:
         return Step.FAIL, f"A benchmark run of part {part.name} was deleted."
     for run in part.runs:
         if run.status == RunStatus.FAILED:
@@ -136,6 +144,8 @@ def _measurement(part: ObservedPart, *, ending: bool) -> tuple[Step, str]:
             return Step.FAIL, f"Benchmark {run.name} was stopped."
     if open_runs and part.lost_node:
         return Step.FAIL, part.lost_node
+    if part.requested_runs < part.expected:
+        return Step.START, ""
     return (Step.WAIT if open_runs else Step.RECORD), ""
 
 

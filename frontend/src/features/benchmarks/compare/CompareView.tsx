@@ -89,6 +89,7 @@ export function CompareView({ choice, onChange }: Props) {
           points: percentiles,
         }))}
       />
+      <CurvesNote count={data.runs.length} />
       <ComparedRates runs={data.runs} />
       <Card title="Settings that differ" flush>
         <DataTable<Setting>
@@ -124,13 +125,23 @@ function ComparedRates({ runs }: { runs: BenchmarkComparison['runs'] }) {
       ))}
       <RateCurves
         label="Latency by rate"
-        curves={same.map(({ name, found }) => rateCurve(name, found))}
+        curves={same.slice(0, MAX_CURVES).map(({ name, found }) => rateCurve(name, found))}
         limitMs={ms}
       />
+      <CurvesNote count={same.length} />
       {same.length < searches.length && (
         <p className={classes.dim}>Searches with another limit are not shown.</p>
       )}
     </Card>
+  );
+}
+
+function CurvesNote({ count }: { count: number }) {
+  if (count <= MAX_CURVES) return null;
+  return (
+    <p className={classes.dim}>
+      The chart shows the first {MAX_CURVES} of {count} runs.
+    </p>
   );
 }
 

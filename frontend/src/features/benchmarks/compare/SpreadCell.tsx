@@ -1,7 +1,7 @@
 /** Cell of a comparison: mean, range, and the factor to the baseline. */
 import type { BenchmarkComparison } from '@/api/types';
 import classes from '../benchmarks.module.css';
-import { figureValue } from '../runText';
+import { figureValue, rangeText } from '../runText';
 
 type Figure = BenchmarkComparison['figures'][number];
 type Difference = NonNullable<Figure['differences'][number]>;
@@ -16,15 +16,12 @@ interface Props {
 
 export function SpreadCell({ name, value, difference, factorFirst = false }: Props) {
   const mean = figureValue(name, value?.mean);
+  const range = rangeText(name, value);
   const factor = difference && differenceText(difference);
   return (
     <>
       {factorFirst && factor ? <strong>{factor}</strong> : mean}
-      {value && !factorFirst && value.least !== value.most && (
-        <div className={classes.dim}>
-          {figureValue(name, value.least)} to {figureValue(name, value.most)}
-        </div>
-      )}
+      {range && !factorFirst && <div className={classes.dim}>{range}</div>}
       {factor && <div className={classes.dim}>{factorFirst ? mean : factor}</div>}
     </>
   );

@@ -34,7 +34,8 @@ export function BaselineSelect({ run, baseline, onBaseline }: Props) {
       label="Compare with"
       description="Adds the improvement factors of this run over the selected one"
       className={classes.baseline ?? ''}
-      value={baseline ?? ''}
+      // The baseline can have been deleted.
+      value={others.some(({ uid }) => uid === baseline) ? baseline : ''}
       onChange={(event) => onBaseline(Number(event.currentTarget.value) || undefined)}
       data={[
         { value: '', label: 'None' },

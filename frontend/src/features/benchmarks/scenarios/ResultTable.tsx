@@ -25,32 +25,43 @@ interface Props {
   only?: Source;
 }
 
+/** With more columns, both values are in one cell, so that the table fits. */
+const MAX_PAIRS = 4;
+
 export function ResultTable({ table, only }: Props) {
   const sources: Source[] = only ? [only] : ['published', 'measured'];
   const rows = only ? table.rows.filter((row) => row[only]?.some(hasValue)) : table.rows;
-  const columns = table.columns.flatMap(({ name, unit }, index) =>
-    sources
-      // A column that the document does not have, such as a computed ratio.
-      .filter(
-        (source) =>
-          source === 'measured' || table.rows.some(({ published }) => hasValue(published?.[index])),
-      )
-      .map((source): Column<Row> => {
-        const title = withUnit(name, unit);
-        return {
-          id: `${index}-${source}`,
-          header: title,
-          headerContent: (
-            <div className={classes.header}>
-              {title}
-              {!only && <div className={classes.source}>{source}</div>}
+  const columns = table.columns.flatMap(({ name, unit }, index) => {
+    // A column that the document does not have, such as a computed ratio.
+    const isPublished = table.rows.some(({ published }) => hasValue(published?.[index]));
+    const shown = sources.filter((source) => source === 'measured' || isPublished);
+    const isStacked = table.columns.length > MAX_PAIRS;
+    const cells = isStacked && shown.length > 0 ? [shown] : shown.map((source) => [source]);
+    return cells.map(
+      (cell): Column<Row> => ({
+        id: `${index}-${cell.join()}`,
+        header: withUnit(name, unit),
+        headerContent: (
+          <div className={classes.header}>
+            {withUnit(name, unit)}
+            {!only &&
+              cell.map((source) => (
+                <div key={source} className={classes.source}>
+                  {source}
+                </div>
+              ))}
+          </div>
+        ),
+        align: 'right',
+        cell: (row) =>
+          cell.map((source) => (
+            <div key={source} className={cell.length > 1 ? classes[source] : undefined}>
+              <Value value={row[source]?.[index]} unit={unit} source={source} />
             </div>
-          ),
-          align: 'right',
-          cell: (row) => <Value value={row[source]?.[index]} unit={unit} source={source} />,
-        };
+          )),
       }),
-  );
+    );
+  });
   return (
     <DataTable<Row>
       label={table.title}

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Scenario } from '@/api/types';
 import { format, plural } from '@/lib/format';
+import { duration } from '@/lib/time';
 import { Card } from '@/ui/Card';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { StatusIcon } from '@/ui/Status';
@@ -10,7 +11,7 @@ import benchmarkClasses from '../benchmarks.module.css';
 import { ResultTable } from './ResultTable';
 import { Sentences } from './Sentences';
 import classes from './scenarios.module.css';
-import { durationText, figureText, hasValue, partText, scaleText } from './scenarioText';
+import { figureText, hasValue, partText, scaleText } from './scenarioText';
 
 interface Props {
   scenario: Scenario;
@@ -63,7 +64,7 @@ export function ScenarioCard({ scenario, onRun }: Props) {
           <h3>Needs at the published size</h3>
           <p>
             {scenario.needs} Memory for databases: {format('bytes', scenario.memory)}. Estimated
-            duration: {durationText(scenario.seconds)}.
+            duration: {duration(scenario.seconds)}.
           </p>
         </section>
         <Fit scenario={scenario} />

@@ -70,6 +70,11 @@ function LoadedRun(props: Props & { run: ScenarioRun }) {
       )}
       {isOpen && <OverallProgress run={run} />}
       {isOpen && <ScenarioParts run={run} />}
+      {run.baseline_detail && (
+        <Alert color="gray" role="note">
+          {run.baseline_detail}
+        </Alert>
+      )}
       {!isOpen && <BaselineSelect run={run} baseline={baseline} onBaseline={onBaseline} />}
       <ScenarioResult result={run.result} />
       {!isOpen && <ScenarioParts run={run} />}

@@ -12,7 +12,7 @@ const SCENARIO = {
   fit: { scale: 0.01, limited_by: 'memory', description: '', deviations: [] },
 } as unknown as Scenario;
 
-const problems: { code: string; description: string; blocks: boolean }[] = [];
+const problems: { code: string; description: string }[] = [];
 const sent: { path: string; body: Record<string, unknown> }[] = [];
 
 beforeEach(() => {
@@ -62,7 +62,7 @@ describe('StartScenario', () => {
   });
 
   it('does not start a run with a problem or an invalid scale', async () => {
-    problems.push({ code: 'memory', description: 'Not enough memory.', blocks: true });
+    problems.push({ code: 'memory', description: 'Not enough memory.' });
     show();
     expect(await screen.findByText('Not enough memory.')).toBeTruthy();
     expect(button().disabled).toBe(true);

@@ -7,13 +7,14 @@ import { messageOf } from '@/api/http';
 import { preflightScenario, startScenario } from '@/api/scenarios';
 import type { Scenario, ScenarioPreflight, ScenarioRun } from '@/api/types';
 import { format } from '@/lib/format';
+import { duration } from '@/lib/time';
 import { Facts } from '@/ui/Facts';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { StatusIcon } from '@/ui/Status';
 import benchmarkClasses from '../benchmarks.module.css';
 import { Sentences } from './Sentences';
 import classes from './scenarios.module.css';
-import { durationText, partText, scaleText } from './scenarioText';
+import { partText, scaleText } from './scenarioText';
 
 /** Limits of the scale that the console accepts. */
 const MIN_SCALE = 1e-6;
@@ -145,22 +146,22 @@ function usePreview(
     data: error ? undefined : data,
     error: enabled && error ? messageOf(error) : undefined,
     isLoading: isFetching,
-    canStart: isCurrent && !data.problems.some(({ blocks }) => blocks),
+    canStart: isCurrent && data.problems.length === 0,
   };
 }
 
 function Preview({ plan }: { plan: ScenarioPreflight }) {
   return (
     <>
-      {plan.problems.map(({ code, description, blocks }) => (
+      {plan.problems.map(({ code, description }) => (
         <div key={code + description} className={benchmarkClasses.concern}>
-          <StatusIcon tone={blocks ? 'broken' : 'attention'} />
+          <StatusIcon tone="broken" />
           <span>{description}</span>
         </div>
       ))}
       <Facts
         items={[
-          ['Duration', durationText(plan.seconds)],
+          ['Duration', duration(plan.seconds)],
           ['Memory', format('bytes', plan.memory)],
           ...(plan.flash ? ([['Flash', format('bytes', plan.flash)]] as const) : []),
           ['Keys written (maximum)', format('count', plan.keys)],

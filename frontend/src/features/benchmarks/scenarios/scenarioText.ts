@@ -8,7 +8,6 @@ import {
   roundSignificant,
   type Unit,
 } from '@/lib/format';
-import { duration } from '@/lib/time';
 import type { Tone } from '@/ui/Status';
 
 const TONES: Record<ScenarioRun['status'], Tone> = {
@@ -96,9 +95,6 @@ export function partText(part: ScenarioPart): string {
   const each = databases > 1 ? 'each with ' : '';
   return `${plural(databases, 'database')} on ${plural(nodes, 'node')}: ${each}${facts.join(', ')}`;
 }
-
-export const durationText = (seconds: number | null): string =>
-  seconds === null ? 'until all requests are done' : duration(seconds);
 
 const PART_TONES: Record<ScenarioRunPart['status'], Tone> = {
   waiting: 'unknown',

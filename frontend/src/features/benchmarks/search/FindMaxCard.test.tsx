@@ -37,7 +37,9 @@ it('shows the found rate and a point for each measured rate, with the limit', ()
   expect(screen.getByText(/Limit 1 ms/)).toBeTruthy();
   expect(screen.getByText(/are cut off/)).toBeTruthy();
   // One circle per rate, and one for the found rate.
-  expect(container.querySelectorAll('circle')).toHaveLength(4);
+  const circles = [...container.querySelectorAll('circle')];
+  expect(circles).toHaveLength(4);
+  expect(circles[3]?.getAttribute('cy')).toBe(circles[1]?.getAttribute('cy'));
 });
 
 it('shows no chart before the first rate has been measured, and nothing without a search', () => {

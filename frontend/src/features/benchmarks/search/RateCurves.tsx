@@ -4,7 +4,7 @@ import { format } from '@/lib/format';
 import { CurveFigure } from '@/ui/chart/CurveFigure';
 import { COLOR, CYCLE } from '@/ui/chart/palette';
 import { axisLevels } from '../percentiles';
-import { axisTop, nearestRate, type RateCurve } from './findMax';
+import { axisTop, latencyAt, nearestRate, type RateCurve } from './findMax';
 
 interface Props {
   label: string;
@@ -56,7 +56,11 @@ export function RateCurves({ label, curves, limitMs, found = null }: Props) {
       mark={
         found === null
           ? undefined
-          : { position: found / end, value: limitMs, text: format('ops', found) }
+          : {
+              position: found / end,
+              value: cut(latencyAt(curves, found) ?? 0),
+              text: format('ops', found),
+            }
       }
     >
       {isCut && <span>Latencies above {format('ms', top)} are cut off.</span>}

@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 import type { Benchmark, FindMaxResult, SearchStep } from '@/api/types';
 import { format } from '@/lib/format';
 import { measuredResult } from '../runText';
-import { axisTop, nearestRate, rateCurve, searchOf, stepOf, stepResult, stepText } from './findMax';
+import {
+  axisTop,
+  latencyAt,
+  nearestRate,
+  rateCurve,
+  searchOf,
+  stepOf,
+  stepResult,
+  stepText,
+} from './findMax';
 
 const STEP: SearchStep = {
   purpose: 'search',
@@ -63,6 +72,11 @@ describe('curve', () => {
     expect(axisTop(1)).toBeLessThan(30);
   });
 
+  it('has a latency at measured rates', () => {
+    expect(latencyAt([curve], 7_000)).toBe(0.9);
+    expect(latencyAt([curve], 7_001)).toBeUndefined();
+  });
+
   it('is read at the nearest measured rate', () => {
     expect(nearestRate([curve], 5_900)).toBe(5_000);
     expect(nearestRate([curve], 1e9)).toBe(10_000);
@@ -79,6 +93,9 @@ it('measures the confirmation runs at the found rate only', () => {
     summary: { results, find_max: FOUND },
   } as unknown as Benchmark;
   expect(measuredResult(run)?.repetition).toBe(2);
+  const interrupted = { ...confirmation, met: null } as SearchStep;
+  const search = [STEP, run.search[2], interrupted, STEP] as SearchStep[];
+  expect(measuredResult({ ...run, search })?.repetition).toBe(1);
   expect(measuredResult({ ...run, search: [STEP, STEP, STEP, STEP] })).toBeUndefined();
   const plain = { ...run, search: [], summary: { results } } as unknown as Benchmark;
   expect(measuredResult(plain)?.repetition).toBe(3);

@@ -71,6 +71,10 @@ const AXIS_LIMITS = 3;
 
 export const axisTop = (limitMs: number) => limitMs * AXIS_LIMITS;
 
+/** Return the latency that was measured at a rate; undefined if none was. */
+export const latencyAt = (curves: readonly RateCurve[], rate: number): number | undefined =>
+  curves.flatMap(({ points }) => points).find((point) => point.rate === rate)?.ms;
+
 /** Return the measured rate that is nearest to `position`. */
 export function nearestRate(curves: readonly RateCurve[], position: number): number | undefined {
   let best: number | undefined;

@@ -10,7 +10,7 @@ import { PemField } from '@/ui/forms/PemField';
 import { RequestError } from '@/ui/forms/RequestError';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { type Form, useForm } from '@/ui/forms/useForm';
-import { useSubmit } from '@/ui/forms/useSubmit';
+import { textAtField, useSubmit } from '@/ui/forms/useSubmit';
 import classes from '../data.module.css';
 import { LocationFields } from '../locations/LocationFields';
 import { credentialsError } from '../locations/locationForm';
@@ -96,7 +96,7 @@ export function ImportDialog({ bdb, onClose }: Props) {
           {step === FILES && (
             <FilesStep
               form={form}
-              keyError={failure?.field === KEY_FIELD ? failure.text : wrongKey}
+              keyError={failure?.field === KEY_FIELD ? textAtField(failure) : wrongKey}
             />
           )}
           {step === CHECK && <CheckStep form={form} bdb={bdb} inspection={inspection} />}

@@ -11,7 +11,7 @@ import { clearSessionState, useSessionState } from '@/lib/sessionState';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
-import { useSubmit } from '@/ui/forms/useSubmit';
+import { textAtField, useSubmit } from '@/ui/forms/useSubmit';
 import classes from '../databases.module.css';
 import { type FieldErrors, validate } from '../fields/validate';
 import { endpointOf } from '../status';
@@ -56,7 +56,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   const shownErrors: FieldErrors = Object.fromEntries(
     Object.entries(allErrors).filter(([field]) => touched.has(field) || touched.has('*')),
   );
-  if (failure?.field) shownErrors[failure.field] = failure.text;
+  if (failure?.field) shownErrors[failure.field] = textAtField(failure);
   const shownAtField = failure?.field !== undefined && failure.field in toRequest(draft);
 
   const update = (part: Partial<CreateDraft>, field: string) => {

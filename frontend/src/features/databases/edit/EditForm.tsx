@@ -17,7 +17,7 @@ import { Card } from '@/ui/Card';
 import { Conflicts } from '@/ui/forms/Conflicts';
 import { RequestError } from '@/ui/forms/RequestError';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
-import { useSubmit } from '@/ui/forms/useSubmit';
+import { textAtField, useSubmit } from '@/ui/forms/useSubmit';
 import { DURABILITY, EVICTION_POLICIES, memoryBytes } from '../create/createDraft';
 import classes from '../databases.module.css';
 import { MemoryInput } from '../fields/MemoryInput';
@@ -118,7 +118,7 @@ export function EditForm({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) {
     close();
   });
   const failure = saving.failure;
-  if (failure?.field) errors[failure.field] = failure.text;
+  if (failure?.field) errors[failure.field] = textAtField(failure);
 
   const update = (part: Partial<Editable>) => {
     setEdit((now) => editFields(now, part, live));

@@ -57,7 +57,7 @@ describe('SetCpuPinning', () => {
     show();
     fireEvent.change(screen.getByLabelText('Cores of shards'), { target: { value: '9' } });
     submit();
-    await screen.findByText(description);
+    await screen.findByText('Cores 9 do not exist or are offline; available are 0-3.');
     expect(sent().shards).toBe('9');
     expect(onClose).not.toHaveBeenCalled();
   });

@@ -37,11 +37,27 @@ it('describes NUMA nodes, hyper-threads, and offline cores', () => {
   expect(coresText({ cores: 2 })).toBe('2');
 });
 
-it('returns the cores of a pinned shard only', () => {
-  const node = {
-    cpu_pinning_state: { state: 'active', shards: { 5: { cores: '0-1', numa_nodes: '0' } } },
-  } as unknown as Node;
-  expect(shardCoresText(node, '5')).toBe('0-1 (NUMA node 0)');
-  expect(shardCoresText(node, '6')).toBeUndefined();
-  expect(shardCoresText(undefined, '5')).toBeUndefined();
+describe('shardCoresText', () => {
+  const text = (setting: Partial<CpuPinning>, state: string, uid: string) =>
+    shardCoresText(
+      {
+        cpu_pinning: { ...OFF, ...setting },
+        cpu_pinning_state: { state, shards: { 5: { cores: '0-1', numa_nodes: '0' } } },
+      } as unknown as Node,
+      uid,
+    );
+
+  it.each<[Partial<CpuPinning>, string, string, string | undefined]>([
+    [{ mode: 'numa' }, 'active', '5', '0-1 (NUMA node 0)'],
+    [{ mode: 'numa' }, 'active', '6', undefined],
+    [{ mode: 'cores', shards: '0-1' }, 'failed', '6', undefined],
+    [{ mode: 'cores', shards: '0-1' }, 'off', '6', undefined],
+    [{ mode: 'cores', proxy: '0' }, 'active', '6', 'All cores'],
+    [{}, 'off', '6', 'All cores'],
+    [{}, 'active', '6', undefined],
+  ])('with the setting %o and the state %s, shard %s runs on %s', (setting, state, uid, cores) =>
+    expect(text(setting, state, uid)).toBe(cores),
+  );
+
+  it('is unknown without the node', () => expect(shardCoresText(undefined, '5')).toBeUndefined());
 });
