@@ -182,12 +182,8 @@ async def record_shard_changes(session: AsyncSession, changed: Mapping[int, Obse
 
 async def _role(session: AsyncSession, shard: Shard, observed: Observed) -> str:
     """Describe a role, such as "primary of slots 2731–5460 in place of redis:5" or "replica of redis:5"."""
-    pair = [
-        each
-        for each in await shards.list_for_bdb(session, shard.bdb_uid)
-        if each.pair == shard.pair and each is not shard
-    ]
-    primary = next((each for each in pair if each.current_role == ShardRole.PRIMARY), None)
+    pair = await shards.list_of_pair(session, shard.bdb_uid, shard.pair)
+    primary = next((each for each in pair if each is not shard and each.current_role == ShardRole.PRIMARY), None)
     if observed.role != ShardRole.PRIMARY:
         return f"replica of redis:{primary.uid}" if primary is not None else "replica"
     slot_text = shard.slots or (primary.slots if primary is not None else "")

@@ -85,3 +85,20 @@ async def test_first_failure_cancels_the_other_tasks_and_timeouts_still_work() -
         async with asyncio.timeout(0.001):
             await run_concurrently([forever(), immediately()])
     await run_concurrently([immediately(), immediately()])
+
+
+async def test_concurrent_tasks_are_limited_and_return_their_results_in_order() -> None:
+    running = peak = 0
+
+    async def work(number: int) -> int:
+        nonlocal running, peak
+        running += 1
+        peak = max(peak, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return number
+
+    assert await run_concurrently(map(work, range(10)), limit=3) == [*range(10)]
+    assert peak == 3
+    with pytest.raises(OSError, match="no store"):
+        await run_concurrently([failing(), forever(), forever()], limit=1)

@@ -1,8 +1,9 @@
 """Endpoints of nodes."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends
 from fastapi.responses import JSONResponse
@@ -21,11 +22,13 @@ from shardboard.services.cluster import nodes as service
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import Shard, StoredCondition
 from shardboard.state.placement import placement_snapshots
 
 router = ApiRouter(prefix="/v1", tags=["nodes"])
 
+
+AnyShard = TypeVar("AnyShard", Shard, StoredCondition)
 
 NodeList = Annotated[ListQuery, Depends(list_query_of(schema.Node))]
 NodeFields = Annotated[FieldSelection, Depends(fields_of(schema.Node))]
@@ -71,12 +74,12 @@ async def update_node(
 
 async def render_nodes(session: ReadSession, rows: Sequence[Node], console: Console) -> list[dict[str, Any]]:
     """Return nodes in the format of the API and the event stream."""
-    all_shards = await shards.list_all(session)
+    shards_by_node = _by_node(await shards.list_conditions(session))
     on_flash = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.on_flash}
     now = datetime.now(UTC)
     return [
         schema.render(
-            node, _shards_of(node, all_shards), console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash
+            node, shards_by_node[node.uid], console.live.latest("nodes", str(node.uid)), now, on_flash=on_flash
         )
         for node in rows
     ]
@@ -87,12 +90,12 @@ async def render_node_statuses(
 ) -> dict[int, dict[str, Any]]:
     """Return the status of these nodes by uid. The number of queries does not depend on the number of nodes."""
     memory_by_bdb = {bdb.uid: bdb.shard_memory for bdb in await bdbs.list_all(session)}
-    all_shards = await shards.list_occupying(session)
+    shards_by_node = _by_node(await shards.list_occupying(session))
     snapshots = await placement_snapshots.newest_by_node(session, "maintenance")
     leader = min((node.uid for node in await nodes.list_all(session)), default=None)
     statuses = {}
     for node in machines:
-        node_rows = _shards_of(node, all_shards)
+        node_rows = shards_by_node[node.uid]
         statuses[node.uid] = schema.render_status(
             node,
             [shard for shard in node_rows if shard.desired == DesiredState.RUNNING],
@@ -104,5 +107,8 @@ async def render_node_statuses(
     return statuses
 
 
-def _shards_of(node: Node, rows: Iterable[Shard]) -> list[Shard]:
-    return [shard for shard in rows if shard.node_uid == node.uid]
+def _by_node(rows: Iterable[AnyShard]) -> defaultdict[int, list[AnyShard]]:
+    shards_by_node: defaultdict[int, list[AnyShard]] = defaultdict(list)
+    for shard in rows:
+        shards_by_node[shard.node_uid].append(shard)
+    return shards_by_node

@@ -17,7 +17,7 @@ from shardboard.errors import NotFound
 from shardboard.schemas.databases import shards as schema
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 
 router = ApiRouter(prefix="/v1", tags=["shards"])
 
@@ -28,7 +28,7 @@ ShardList = Annotated[ListQuery, Depends(list_query_of(schema.Shard))]
 @router.get("/shards", response_model=list[schema.Shard], responses=error_responses())
 async def list_shards(viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: ShardList) -> JSONResponse:
     """Return the shards of all databases."""
-    rows = [shard for shard in await shards.list_all(session) if viewer.can_access_database(shard.bdb_uid)]
+    rows = [shard for shard in await shards.list_conditions(session) if viewer.can_access_database(shard.bdb_uid)]
     return query.reply(await render_shards(session, rows, console))
 
 
@@ -48,15 +48,20 @@ async def list_bdb_shards(
     """Return the shards of a database."""
     if await bdbs.by_uid(session, uid) is None:
         raise NotFound("db_not_found", f"Database {uid} does not exist.")
-    return query.reply(await render_shards(session, await shards.list_for_bdb(session, uid), console))
+    return query.reply(await render_shards(session, await shards.list_conditions(session, bdb_uid=uid), console))
 
 
-async def render_shards(session: ReadSession, rows: Sequence[Shard], console: Console) -> list[dict[str, Any]]:
+async def render_shards(session: ReadSession, rows: Sequence[ReadShard], console: Console) -> list[dict[str, Any]]:
     """Return shards in the format of the API and the event stream."""
     addresses = {node.uid: node.addr for node in await nodes.list_all(session)}
     return [
         schema.render(
-            shard, addresses.get(shard.node_uid, ""), console.live.latest(f"shards:{shard.bdb_uid}", str(shard.uid))
+            shard,
+            addresses.get(shard.node_uid, ""),
+            {
+                name: console.live.latest_value(f"shards:{shard.bdb_uid}", shard.uid, name)
+                for name in schema.SAMPLED_METRICS
+            },
         )
         for shard in rows
     ]

@@ -87,7 +87,7 @@ async def _bdbs(viewer: AnyViewer, session: ReadSession) -> list[int]:
 
 
 async def _shards(viewer: AnyViewer, session: ReadSession, parent_uid: ParentUid = None) -> list[int]:
-    rows = await (shards.list_all(session) if parent_uid is None else shards.list_for_bdb(session, parent_uid))
+    rows = await shards.list_conditions(session, bdb_uid=parent_uid)
     return [shard.uid for shard in rows if viewer.can_access_database(shard.bdb_uid)]
 
 

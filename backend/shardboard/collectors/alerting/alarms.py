@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -169,14 +169,16 @@ class AlarmCollector:
                     alarm for alarm in new_alarms if not (is_changing and alarm.type == "alarm_pair_on_one_node")
                 ]
             stalls = await observations.recent_stalls(session)
+            promised: Counter[int] = Counter()
+            for row in rows:
+                promised[row.node_uid] += flash.get(row.bdb_uid, 0)
             for node in machines:
                 stored_state.memory[node.uid] = node.facts["total_memory"]
                 stored_state.stalls[node.uid] = stalls[node.uid]
                 stored_state.storage[node.uid] = float(node.facts["storage_size"])
                 stored_state.structure += alarms.engine_alarms(node.uid, node.facts["engine_version"])
-                promised = sum(flash[row.bdb_uid] for row in rows if row.node_uid == node.uid and row.bdb_uid in flash)
-                if node.flash_size or promised:
-                    stored_state.flash[node.uid] = (promised, node.flash_size)
+                if node.flash_size or promised[node.uid]:
+                    stored_state.flash[node.uid] = (promised[node.uid], node.flash_size)
             stored_state.structure += threshold_alarms.cluster_alarms(
                 alert_settings.settings_for_source("cluster", settings),
                 [
@@ -228,25 +230,27 @@ class AlarmCollector:
     def _node_alarms(self) -> list[Alarm]:
         new_alarms = []
         for uid, stalls in self._known.stalls.items():
-            free, size = self._live.latest("nodes", str(uid)).get("persistent_storage_avail"), self._known.storage[uid]
+            latest = self._live.latest("nodes", str(uid))
+            free, size = latest.get("persistent_storage_avail"), self._known.storage[uid]
             storage_left = free / size if free is not None and size else None
             clock_offset = self._pulses.clocks.get(uid, 0.0)
             new_alarms += alarms.node_alarms(
                 uid, ahead=clock_offset, stalls=stalls, max_stalls=failure_detection.FLAPPING, storage_left=storage_left
             )
             new_alarms += alarms.cut_off_agent(uid, self._agents.cut_off_reason(uid))
-            new_alarms += alarms.samples_late(uid, self._live.lateness.share(uid), self._live.latest("nodes", str(uid)))
+            new_alarms += alarms.samples_late(uid, self._live.lateness.share(uid), latest)
         return new_alarms
 
     def _shard_alarms(self, now: float) -> list[Alarm]:
         new_alarms = []
         _, raw = self._live.latest_raw()
+        kept = self._raised_from_samples()
         for bdb_uid, (name, parts) in self._known.databases.items():
             for part in parts:
-                if part.uid not in raw:  # a missing sample must not end alarms
-                    new_alarms += self._kept_without_sample(part)
+                if part.uid not in raw:  # a missing sample must not end alarms of a shard that is up
+                    new_alarms += kept[part.uid] if part.status != ShardStatus.DOWN else []
                 elif part.role == ShardRole.REPLICA:
-                    lag = self._live.latest(f"shards:{bdb_uid}", str(part.uid)).get("repl_lag_bytes")
+                    lag = self._live.latest_value(f"shards:{bdb_uid}", part.uid, "repl_lag_bytes")
                     new_alarms += alarms.replication_lag_alarms(bdb_uid, name, part, lag, self._known.lag_bytes)
                 else:
                     new_alarms += self._key_alarms(bdb_uid, name, part, raw[part.uid])
@@ -305,14 +309,13 @@ class AlarmCollector:
         refusing = [uid for uid in rows if self._rejections.are_recent(uid, now)]
         return alarms.shard_connections(bdb_uid, name, scarce, refusing)
 
-    def _kept_without_sample(self, shard_status: MonitoredShard) -> list[Alarm]:
-        """Return the alarms from samples of a shard that is up, but has no sample in this second. They remain raised."""
-        keys = [
-            (type_, shard_status.uid)
-            for type_ in ("alarm_keys_collapsed", "alarm_replication_lag")
-            if shard_status.status != ShardStatus.DOWN
-        ]
-        return [alarm for alarm in self._board.raised.values() if (alarm.type, alarm.shard_uid) in keys]
+    def _raised_from_samples(self) -> Mapping[int, list[Alarm]]:
+        """Return the raised alarms that are based on samples of a shard, by its uid."""
+        raised: dict[int, list[Alarm]] = defaultdict(list)
+        for alarm in self._board.raised.values():
+            if alarm.type in ("alarm_keys_collapsed", "alarm_replication_lag") and alarm.shard_uid is not None:
+                raised[alarm.shard_uid].append(alarm)
+        return raised
 
     def _key_alarms(
         self, bdb_uid: int, name: str, shard_status: MonitoredShard, raw: Mapping[str, float | None]

@@ -66,7 +66,7 @@ class BenchmarkCollector:
                 for row in await benchmark_runs.list_by_uids(session, {load.benchmark_uid for load in loads})
             }
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         for load in loads:
             row = rows.get(load.benchmark_uid)

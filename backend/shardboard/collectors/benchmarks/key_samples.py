@@ -38,7 +38,7 @@ class KeySampleCache:
                 if row.current_role == ShardRole.PRIMARY and row.observed_status != ShardStatus.DOWN
             ]
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         commands: dict[NodeRef, list[ShardCommand]] = {}
         for row in primaries[: foreign_keys.MAX_SHARDS]:
@@ -51,7 +51,6 @@ class KeySampleCache:
     async def _sample_node(self, node: NodeRef, commands: list[ShardCommand]) -> list[str] | None:
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
-                replies = await self._agents.command(node, commands)
+                return foreign_keys.sampled_keys(await self._agents.command(node, commands))
         except (AgentError, TimeoutError):
             return None
-        return [key for reply in replies if reply.ok and (key := foreign_keys.sampled_key(reply.reply))]

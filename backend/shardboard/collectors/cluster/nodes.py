@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import Any
 
 from shardboard.collectors import observations
 from shardboard.collectors.cluster.own_data import OwnData, keep_own, own_data, without_shards
@@ -20,6 +21,7 @@ from shardboard.domain.databases.shard_status import Observed, ShardStatus, obse
 from shardboard.driver.interfaces import RING_SECONDS, SHARD_FIELDS, Agents, NodeRef, Sample
 from shardboard.errors import AgentError
 from shardboard.kit.active_clock import ACTIVE
+from shardboard.kit.batches import Batches
 from shardboard.kit.bus import Bus
 from shardboard.kit.tasks import Tasks
 from shardboard.kit.tenure import LostLeadership, Tenure, current_tenure
@@ -30,6 +32,8 @@ from shardboard.store.db import Store
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
+CONNECT_SPACING = 0.005
+"""Seconds between two new connections, so that the TLS handshakes of many agents do not exceed their timeout."""
 LOST_AFTER = 3.0
 """Seconds without a sample after which an agent counts as lost."""
 CLOCK_SKEW = 2.0
@@ -46,9 +50,9 @@ assert SHARD_FIELDS[: len(CONDITION)] == CONDITION  # noqa: S101
 Acting = Callable[[], AbstractContextManager[None] | None]
 
 
-@lru_cache(4096)
+@lru_cache(2**15)
 def _observed(*values: float | None) -> Observed:
-    """Cached, because with hundreds of shards nearly all values equal those of the previous second."""
+    """Cached, because nearly all values equal those of the previous second. The cache must have an entry for each shard."""
     return observe(dict(zip((*CONDITION, *ADDED_CONDITION), values, strict=True)))
 
 
@@ -74,6 +78,9 @@ class NodeCollector:
         self._known: dict[int, Observed] = {}
         self._recording = asyncio.Lock()
         """Held while `_known` and the store are synchronized, so that an older reading never replaces a newer write."""
+        # If many nodes change at the same time, a transaction for each of them would take too long.
+        self._changes = Batches(self._write_changes, self._recording)
+        self._seen = Batches(self._write_seen)
         self._members: Mapping[int, ShardPlace] = {}
         self._down: set[int] = set()
         """Nodes that are down according to the store."""
@@ -125,6 +132,7 @@ class NodeCollector:
         self._live.set_down_nodes(self._down)
         unknown = {node.uid: {each.uid for each in node.unknown_shards.shards} for node in known_nodes if node.unknown}
         self._own = own_data(self._members, unknown)
+        started = 0
         for node in known_nodes:
             reference = NodeRef(node.uid, node.addr, node.agent_port)
             if self._node_refs.get(node.uid) != reference:  # the node has joined again with another address
@@ -132,12 +140,16 @@ class NodeCollector:
             if node.uid not in self._followers:
                 self._node_refs[node.uid] = reference
                 with (self._acting() if self._leader[0] else None) or nullcontext():
-                    self._followers.start(node.uid, self._follow(reference, leads=self._leader[0]))
+                    self._followers.start(
+                        node.uid, self._follow(reference, leads=self._leader[0], delay=CONNECT_SPACING * started)
+                    )
+                started += 1
         for uid in self._followers.keys() - node_uids:
             self._followers.cancel(uid)
             self._live.disconnect(uid)
 
-    async def _follow(self, node: NodeRef, *, leads: bool) -> None:
+    async def _follow(self, node: NodeRef, *, leads: bool, delay: float) -> None:
+        await asyncio.sleep(delay)
         is_connected: bool | None = None
         last_sample = ACTIVE.now()
         while True:
@@ -223,8 +235,12 @@ class NodeCollector:
         # Cleared before the write: if the node is declared down during the write, the next sample repeats this.
         self._down.discard(node.uid)
         facts = await self._agents.facts(node)
+        await self._seen.add((node.uid, facts.model_dump(), restarted))
+
+    async def _write_seen(self, seen: Sequence[tuple[int, dict[str, Any], bool | None]]) -> None:
         async with self._store.begin() as session:
-            await observations.record_agent_seen(session, node.uid, facts.model_dump(), restarted=restarted)
+            for node_uid, facts, restarted in seen:
+                await observations.record_agent_seen(session, node_uid, facts, restarted=restarted)
 
     def _own_data(self, node_uid: int) -> OwnData:
         return self._own.get(node_uid, OwnData())
@@ -260,8 +276,14 @@ class NodeCollector:
         }
         if not changed:
             return
-        async with self._recording:
-            async with self._store.begin() as session:
-                written_uids = await observations.record_shard_changes(session, changed, observed_at)
+        await self._changes.add((changed, observed_at))
+
+    async def _write_changes(self, changes: Sequence[tuple[Mapping[int, Observed], datetime]]) -> None:
+        async with self._store.begin() as session:
+            written = [
+                (changed, await observations.record_shard_changes(session, changed, observed_at))
+                for changed, observed_at in changes
+            ]
+        for changed, uids in written:
             # Observations that were too late to be written still differ from the store; the next sample repeats them.
-            self._known.update((uid, changed[uid]) for uid in written_uids)
+            self._known.update((uid, changed[uid]) for uid in uids)

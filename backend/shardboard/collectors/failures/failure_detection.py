@@ -20,7 +20,7 @@ from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.shared_read import SharedRead
 from shardboard.kit.tasks import Tasks
 from shardboard.state.cluster import cluster, nodes
-from shardboard.state.cluster.nodes import Node
+from shardboard.state.cluster.nodes import StoredNode
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Store
@@ -45,7 +45,7 @@ CROWD_PAUSE_SECONDS = 0.5
 class ClusterState(NamedTuple):
     """State of nodes and databases that inquiries need."""
 
-    nodes: Sequence[Node]
+    nodes: Sequence[StoredNode]
     """By uid."""
     encrypted: Mapping[int, bool]
     """As returned by `bdbs.encrypted_bdbs`."""
@@ -77,7 +77,7 @@ class NodeWatch:
         async with self._inquiries.cancelled_at_exit():
             while True:
                 async with self._store.read() as session:
-                    up_nodes = [node for node in await nodes.list_all(session) if node.health == NodeHealth.UP]
+                    up_nodes = [node for node in await nodes.list_stored(session) if node.health == NodeHealth.UP]
                     sensitivity = (await cluster.load(session)).rules.failure_detection_sensitivity
                 suspect_after, _ = failure_detection.SENSITIVITY[sensitivity]
                 for _ in range(10):  # the store is read once a second, the pulses are checked ten times
@@ -156,7 +156,7 @@ class NodeWatch:
     async def _read_cluster_state(self) -> "ClusterState":
         async with self._store.read() as session:
             return ClusterState(
-                await nodes.list_all(session),
+                await nodes.list_stored(session),
                 await bdbs.encrypted_bdbs(session),
                 await bdbs.with_status(session, BdbStatus.PENDING),
             )

@@ -100,7 +100,7 @@ async def _unstored(
     unstored = []
     for outage in reported:
         row = rows_by_key.get((outage.uid, outage.address, outage.port, outage.noticed_ms))
-        # Uids are reused: an outage from before the database was created belongs to an earlier database.
+        # A request can choose the uid of a deleted database: an outage from before its creation belongs to the deleted one.
         is_own = outage.uid in databases and _noticed_at(outage, ahead_ms) >= databases[outage.uid]
         if is_own and (row is None or _differs(row, outage)):
             unstored.append((outage, row))

@@ -20,7 +20,7 @@ from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 from shardboard.store.transient_errors import describe_error, is_transient
 from shardboard.valkey.replies import info_fields
@@ -96,9 +96,9 @@ class ResyncCollector:
             if not await shards.any_behind(session):
                 return
             active = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.status in IN_SERVICE}
-            rows = [row for row in await shards.list_all(session) if row.bdb_uid in active]
+            rows = [row for row in await shards.list_conditions(session) if row.bdb_uid in active]
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         primaries = {
             (row.bdb_uid, row.pair): row
@@ -119,7 +119,7 @@ class ResyncCollector:
                     row.uid, self._follow(row, primary, node_refs[row.node_uid], node_refs[primary.node_uid])
                 )
 
-    def _already_synced(self, row: Shard) -> bool:
+    def _already_synced(self, row: ReadShard) -> bool:
         synced_at = self._synced.get(row.uid)
         return (
             synced_at is not None
@@ -127,7 +127,9 @@ class ResyncCollector:
             and datetime.now(UTC) - synced_at < SAMPLE_DELAY
         )
 
-    async def _follow(self, replica: Shard, primary: Shard, replica_node: NodeRef, primary_node: NodeRef) -> None:
+    async def _follow(
+        self, replica: ReadShard, primary: ReadShard, replica_node: NodeRef, primary_node: NodeRef
+    ) -> None:
         span = ResyncSpan(self._store, replica, primary)
         outcome = "in_sync"
         clock = asyncio.get_running_loop().time
@@ -180,7 +182,7 @@ class ResyncCollector:
         return resync.parse_poll(replica_info, primary_info)
 
 
-def _recent_start(replica: Shard) -> datetime | None:
+def _recent_start(replica: ReadShard) -> datetime | None:
     """Return when the replica's process started if that was recently, in which case its data is a new copy."""
     started_at, now = replica.observed_started_at, datetime.now(UTC)
     return started_at if started_at is not None and timedelta(0) <= now - started_at < RECENT_START else None

@@ -10,7 +10,7 @@ from typing import Any
 from shardboard.domain.failures import resync
 from shardboard.domain.failures.resync import ResyncPoll, ResyncProgress
 from shardboard.state.alerting import events
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 MIN_LOAD_SECONDS = 0.5
@@ -25,8 +25,8 @@ class ResyncSpan:
     """A span that is created with the first update and ended once. A restarted console continues an open span."""
 
     store: Store
-    replica: Shard
-    primary: Shard
+    replica: ReadShard
+    primary: ReadShard
     event_uid: int = 0
     """0 until the first update."""
     started: datetime = field(default_factory=lambda: datetime.now(UTC))

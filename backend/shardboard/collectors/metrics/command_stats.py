@@ -50,7 +50,7 @@ class CommandCountCache:
             bdb = None if key == ALL_DATABASES_KEY else await bdbs.by_uid(session, key)
             rows = await bdbs.list_all(session) if key == ALL_DATABASES_KEY else [bdb] if bdb is not None else []
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         return await self._poll(rows, node_refs)
 

@@ -70,7 +70,7 @@ class HotSlotCache:
             bdb = await bdbs.by_uid(session, key[0])
             rows = [row for row in await shards.list_for_bdb(session, key[0]) if row.current_role == ShardRole.PRIMARY]
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         if bdb is None:
             return None

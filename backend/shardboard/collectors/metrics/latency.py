@@ -77,6 +77,12 @@ class Latencies:
         ring = self._rings[topic].get(uid)
         return (ring.get(t) if ring is not None else None) or [None] * len(latency.METRICS)
 
+    def newest_known(self, topic: str, uid: str, t: int, count: int) -> list[Value]:
+        """Return the newest known value of each metric in the `count` seconds that end with `t`."""
+        ring = self._rings[topic].get(uid)
+        width = len(latency.METRICS)
+        return (ring.newest_known(t, count, width) if ring is not None else None) or [None] * width
+
     def columns(self, topic: str, uid: str, first: int, count: int) -> list[list[Value]]:
         """Return one list per metric for `count` seconds from `first`."""
         ring = self._rings[topic].get(uid) or Ring(len(latency.METRICS), 1)

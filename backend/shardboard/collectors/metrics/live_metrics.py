@@ -53,6 +53,8 @@ CATCH_UP_PAUSE = 20
 """The pause between two recalculations is at least this many times as long as the last one took."""
 MAX_AGE_SECONDS = 10
 """Age in seconds from which the newest second counts as outdated."""
+_PLACES = {topic: {name: index for index, name in enumerate(names)} for topic, names in TOPICS.items()}
+"""Position of each metric in the rows of a topic."""
 
 
 class LiveMetrics:
@@ -173,7 +175,7 @@ class LiveMetrics:
             now = time.monotonic()
             for t in sorted(t for t, second in self._seconds.items() if not second.is_published):
                 second = self._seconds[t]
-                if self._connected <= second.nodes.keys() or now - second.first_arrival > GRACE:
+                if self._is_complete(second) or now - second.first_arrival > GRACE:
                     self._publish(t, second)
             if self._late and now > self._catch_up_at:
                 self._catch_up()
@@ -190,6 +192,10 @@ class LiveMetrics:
                     await self._arrived.wait()
             except TimeoutError:
                 continue
+
+    def _is_complete(self, second: Second) -> bool:
+        """Return whether all connected nodes have delivered it. Called for each sample, so the numbers are compared first."""
+        return len(self._connected) <= len(second.nodes) and self._connected <= second.nodes.keys()
 
     def history(self, topic: str, seconds: int, after: int) -> dict[str, Any]:
         """Return the `history` frame of a topic: the newest `seconds` seconds, limited to those later than `after`."""
@@ -210,17 +216,19 @@ class LiveMetrics:
         row = self._row(topic, uid, self.newest) if ring is not None else None
         return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
+    def latest_value(self, topic: str, uid: int, metric: str) -> Value:
+        """Return one metric of `latest`, without the cost of the others; not for metrics of latency."""
+        ring = self._rings.get(topic, {}).get(str(uid))
+        return ring.value(self.newest, _PLACES[_kind(topic)][metric]) if ring is not None else None
+
     def latest_known(self, topic: str, uid: str) -> dict[str, Value]:
         """Return the newest known value of each metric that is not outdated, so that a late second hides nothing."""
-        known: dict[str, Value] = {}
-        for t in range(self.newest, self.newest - MAX_AGE_SECONDS, -1):
-            row = self._row(topic, uid, t) if uid in self._rings.get(topic, {}) else None
-            for name, value in zip(self.metrics(topic), row or (), strict=False):
-                if known.get(name) is None:
-                    known[name] = value
-            if known and None not in known.values():
-                break
-        return known
+        if (ring := self._rings.get(topic, {}).get(uid)) is None:
+            return {}
+        row = ring.newest_known(self.newest, MAX_AGE_SECONDS, len(self._streamed(topic)))
+        if row is not None and topic in Latencies.topics:
+            row += self.endpoints.latencies.newest_known(topic, uid, self.newest, MAX_AGE_SECONDS)
+        return dict(zip(self.metrics(topic), row, strict=True)) if row is not None else {}
 
     def last_offset(self, uid: int) -> Value:
         """Return the replication offset in the newest sample of a shard, whatever its age; None without a sample."""

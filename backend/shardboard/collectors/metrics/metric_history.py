@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from itertools import cycle
 
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.collectors.metrics.live_metrics import RETENTION, SHARD_RETENTION, LiveMetrics, shard_places
 from shardboard.domain.metrics import histogram, intervals, latency_cells, rollup
@@ -138,9 +137,12 @@ class Archive:
             due = sorted(start for start in stale if _is_due(start, resolution.step, now, include_open))
             if not due:
                 continue
-            async with self._store.begin() as session:
-                for start in due:
-                    await self._roll_up_one(session, resolution, start)
+            for start in due:
+                # Computed before the transaction: while a SQLite store is written, all other writers wait.
+                rows, measurements = await self._merge(resolution, start)
+                async with self._store.begin() as session:
+                    await metric_history.write(session, rows)
+                    await latency.write(session, resolution.step, measurements)
             stale.difference_update(due)
             parent = intervals.parent(resolution.step)
             if parent is not None:
@@ -148,24 +150,27 @@ class Archive:
         if include_open:
             self._rolled_open = now
 
-    async def _roll_up_one(self, session: AsyncSession, resolution: Resolution, begin: int) -> None:
-        child, rows = intervals.child(resolution.step), []
-        for topic in TOPICS:
-            parts = await metric_history.frames(
-                session, topic, child, begin, begin + resolution.step, _names(self._layouts)
-            )
-            if parts:
-                merged = rollup.merge(topic, begin, parts, child)
-                metric_order = rollup.columns_of(topic, resolution.step)
-                frame = TopicFrame(begin, merged.uids, {name: merged.columns[name] for name in metric_order})
-                rows.append((topic, resolution.step, self._layouts[metric_order], frame))
-        await metric_history.write(session, rows)
-        measured = await latency.read(session, child, begin, begin + resolution.step)
-        if measured:
-            cells = await latency.cells(session, child, begin, begin + resolution.step)
-            endpoint_cells = latency_cells.merged(latency_cells.decode(data) for _, data in cells)
-            measurement = LatencyMeasurement(begin, histogram.merged(measured.values()), endpoint_cells)
-            await latency.write(session, resolution.step, [measurement])
+    async def _merge(
+        self, resolution: Resolution, begin: int
+    ) -> tuple[list[tuple[str, int, int, TopicFrame]], list[LatencyMeasurement]]:
+        """Return the interval that starts at `begin`, from the rows of the finer resolution."""
+        child, end = intervals.child(resolution.step), begin + resolution.step
+        rows: list[tuple[str, int, int, TopicFrame]] = []
+        async with self._store.read() as session:
+            for topic in TOPICS:
+                parts = await metric_history.frames(session, topic, child, begin, end, _names(self._layouts))
+                if parts:
+                    # In a thread, because merging rows of thousands of shards would block the event loop.
+                    merged = await asyncio.to_thread(rollup.merge, topic, begin, parts, child)
+                    metric_order = rollup.columns_of(topic, resolution.step)
+                    frame = TopicFrame(begin, merged.uids, {name: merged.columns[name] for name in metric_order})
+                    rows.append((topic, resolution.step, self._layouts[metric_order], frame))
+            measured = await latency.read(session, child, begin, end)
+            cells = await latency.cells(session, child, begin, end) if measured else []
+        if not measured:
+            return rows, []
+        endpoint_cells = latency_cells.merged(latency_cells.decode(data) for _, data in cells)
+        return rows, [LatencyMeasurement(begin, histogram.merged(measured.values()), endpoint_cells)]
 
     async def _delete_old(self) -> None:
         now = time.time()

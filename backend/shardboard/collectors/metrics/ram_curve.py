@@ -43,7 +43,7 @@ class RamCurveCache:
             bdb = await bdbs.by_uid(session, bdb_uid)
             rows = [row for row in await shards.list_for_bdb(session, bdb_uid) if row.current_role == ShardRole.PRIMARY]
             node_refs = {
-                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_all(session)
+                node.uid: NodeRef(node.uid, node.addr, node.agent_port) for node in await nodes.list_stored(session)
             }
         if bdb is None or not bdb.on_flash:
             return None

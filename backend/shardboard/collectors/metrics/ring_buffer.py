@@ -41,6 +41,11 @@ class Ring:
         row = self.packed(second)
         return [_value(value) for value in row[:width]] if row is not None else None
 
+    def value(self, second: int, index: int) -> Value:
+        """Return one metric of one second; None if it is unknown."""
+        slot = second % self._seconds
+        return _value(self._values[slot * self._width + index]) if self._stamps[slot] == second else None
+
     def packed(self, second: int) -> "array[float] | None":
         """Return the row of one second, with NaN for unknown values; None if nothing was stored for it."""
         slot = second % self._seconds
@@ -48,6 +53,22 @@ class Ring:
             return None
         start = slot * self._width
         return self._values[start : start + self._width]
+
+    def newest_known(self, second: int, count: int, width: int) -> list[Value] | None:
+        """Return the newest known value of each of the first `width` metrics in the `count` seconds that end with `second`; None if
+        nothing was stored for them."""
+        values = array("f", [nan]) * width
+        unknown: list[int] | range = range(width)
+        is_stored = False
+        for t in range(second, second - count, -1):
+            if (row := self.packed(t)) is None:
+                continue
+            is_stored = True
+            for index in unknown:
+                values[index] = row[index]
+            if not (unknown := [index for index in unknown if isnan(values[index])]):
+                break
+        return [_value(value) for value in values] if is_stored else None
 
     def columns(self, first: int, count: int, width: int | None = None) -> list[list[Value]]:
         """Return one list for each of the first `width` metrics, for `count` seconds from `first`; None where there is no value."""

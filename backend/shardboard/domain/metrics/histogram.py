@@ -6,7 +6,7 @@ most 0.1% above it, regardless of the number of merges.
 """
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
 
@@ -53,12 +53,20 @@ class Histogram:
 
     def quantile(self, q: float) -> float | None:
         """Return the value that a share `q` of all values does not exceed; None without values."""
-        rank, cumulative = max(1, ceil(q * self.count)), 0
-        for index, count in sorted(self._counts.items()):
-            cumulative += count
-            if cumulative >= rank:
-                return float(bucket_bounds(index)[1])
-        return None
+        return next(iter(self.quantiles((q,))), None)
+
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Return for each of the ascending `shares` the value that it does not exceed, as `quantile`; empty without values."""
+        count, cumulative = self.count, 0
+        ranks = [max(1, ceil(q * count)) for q in shares]
+        found: list[float] = []
+        for index, in_bucket in sorted(self._counts.items()):
+            cumulative += in_bucket
+            while len(found) < len(ranks) and cumulative >= ranks[len(found)]:
+                found.append(float(bucket_bounds(index)[1]))
+            if len(found) == len(ranks):
+                break
+        return found
 
     def cumulative(self, bounds: Iterable[float]) -> Iterator[tuple[float, int]]:
         """Yield for each of the ascending `bounds` the number of values that do not exceed it, by whole buckets."""

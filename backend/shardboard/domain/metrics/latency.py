@@ -36,7 +36,5 @@ def _named(histogram: Histogram | None, infix: str) -> Iterator[tuple[str, float
     if histogram is None or (mean := histogram.mean) is None:
         return
     yield f"avg_{infix}latency", mean
-    for name, q in QUANTILES.items():
-        value = histogram.quantile(q)
-        assert value is not None  # noqa: S101 - the histogram is not empty
+    for name, value in zip(QUANTILES, histogram.quantiles([*QUANTILES.values()]), strict=True):
         yield f"{name}_{infix}latency", value

@@ -8,17 +8,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Creation:
-    """Creation of one database over all nodes, from the request until it was active."""
-
-    shards: int
-    nodes: int
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Resources:
-    """Use of the machine while samples were collected. CPU in cores."""
+    """Use of the machine during a part of the run, by default while samples were collected. CPU in cores."""
 
     console_cores: float
     console_megabytes: float
@@ -27,6 +18,24 @@ class Resources:
     other_cores: float
     """Of all other processes of the machine."""
     load_average: float
+
+    @property
+    def cpu(self) -> str:
+        return (
+            f"console {self.console_cores:.2f}, simulated agents {self.agents_cores:.2f}, "
+            f"other processes {self.other_cores:.2f} cores"
+        )
+
+
+@dataclass(frozen=True)
+class Creation:
+    """Creation of one database over all nodes, from the request until it was active."""
+
+    shards: int
+    nodes: int
+    seconds: float
+    resources: Resources | None = None
+    """Use of the machine in this time."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,8 @@ class Figures:
     """Of the machine that runs the simulation."""
     databases: int = 0
     join_seconds: float | None = None
+    join_resources: Resources | None = None
+    """While the nodes joined."""
     creations: list[Creation] = field(default_factory=list)
     resources: Resources | None = None
     stream: Stream | None = None
@@ -106,8 +117,12 @@ class Figures:
         yield "Console", f"one process, {self.store}, on a machine with {self.cores} cores"
         if self.join_seconds is not None:
             yield "All nodes joined", f"{self.join_seconds:.1f} s"
+        if self.join_resources is not None:
+            yield "CPU while nodes joined", self.join_resources.cpu
         for each in self.creations:
             yield f"Database of {each.shards} shards on {each.nodes} nodes active", f"{each.seconds:.2f} s"
+            if each.resources is not None:
+                yield "CPU until it was active", each.resources.cpu
         yield from self._collection_rows()
         for times in self.requests:
             yield (

@@ -39,11 +39,11 @@ class Measurements:
         self._wait(SETTLE_SECONDS)
         self._agents.request("counters")
         events = self._lost_agents()
-        start, first = _Usage(self._cluster), int(time.time()) + 1
+        start, first = Usage(self._cluster), int(time.time()) + 1
         before = self._agents.request("counters")
         self._wait(figures.seconds)
         after = self._agents.request("counters")
-        last, end = int(time.time()), _Usage(self._cluster)
+        last, end = int(time.time()), Usage(self._cluster)
         figures.resources = end.since(start)
         seconds = after["at"] - before["at"]
 
@@ -63,27 +63,32 @@ class Measurements:
             yield Times.of(f"GET {path}", list(self._times(path)))
 
     def failover_times(self) -> Iterator[Times]:
-        """Kill primaries one after another, then nodes. Measure the time until the console requests the promotions of replicas."""
+        """Kill primaries one after another, then nodes. Measure the time until the console requests the promotions of replicas.
+
+        Small clusters can have no further primary with a replica. A figure without failures is left out.
+        """
         from_death, from_report, nodes = [], [], []
         avoid: list[int] = []
         third = max(1, len(self._cluster.addresses) // 3)
         for index in range(min(KILLED_SHARDS, third)):
             # Agents report once per second: failures are spread over the second.
             self._wait(QUIET_SECONDS + index / KILLED_SHARDS)
-            failure = self._agents.request("kill_shard", avoid=avoid)
+            if not (failure := self._agents.request("kill_shard", avoid=avoid))["killed"]:
+                break
             requested, reported = self._promotions(failure)
             avoid.append(failure["node"])
             from_death.append(max(requested) - failure["at"])
             from_report.append(max(requested) - max(reported))
-        yield Times.of("Killed primary: promotion requested after its end", from_death)
-        yield Times.of("Killed primary: promotion requested after the sample that reports it", from_report)
+        yield from _times("Killed primary: promotion requested after its end", from_death)
+        yield from _times("Killed primary: promotion requested after the sample that reports it", from_report)
         for _ in range(min(LOST_NODES, third)):
             self._wait(QUIET_SECONDS)
-            failure = self._agents.request("lose_node", avoid=avoid)
+            if not (failure := self._agents.request("lose_node", avoid=avoid))["killed"]:
+                break
             requested, _ = self._promotions(failure)
             avoid.append(failure["node"])
             nodes.append(max(requested) - failure["at"])
-        yield Times.of("Lost node: last promotion requested", nodes)
+        yield from _times("Lost node: last promotion requested", nodes)
 
     def _promotions(self, failure: dict[str, Any]) -> tuple[list[float], list[float]]:
         """Wait until all promotions are requested. Return the times of the requests and of the reports of ended shards."""
@@ -135,7 +140,7 @@ class Measurements:
             self._remaining()
 
 
-class _Usage:
+class Usage:
     """CPU seconds of the processes of the run and of the machine, until now."""
 
     def __init__(self, cluster: LocalCluster) -> None:
@@ -148,7 +153,7 @@ class _Usage:
         )
         self._at = time.monotonic()
 
-    def since(self, start: "_Usage") -> Resources:
+    def since(self, start: "Usage") -> Resources:
         elapsed = self._at - start._at
         console, agents = ((self._seconds[name] - start._seconds[name]) / elapsed for name in ("console", "agents"))
         busy = (self._busy - start._busy) / elapsed
@@ -164,3 +169,8 @@ class _Usage:
 def _cpu_seconds(process: psutil.Process) -> float:
     times = process.cpu_times()
     return times.user + times.system
+
+
+def _times(name: str, values: Sequence[float]) -> Iterator[Times]:
+    if values:
+        yield Times.of(name, values)

@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import psutil
 
-from shardboard.domain.databases.bdb_status import BdbStatus
+from shardboard.domain.cluster.actions import ActionStatus
 from shardboard.local.cluster import LocalCluster, LocalError, ok, private_cluster
 from shardboard.local.lifeline import lifeline
 from shardboard.local.postgres import PostgresUnavailable, PrivateServer, server_account
@@ -138,6 +138,7 @@ class _Run:
 
     def _join(self, agents: AgentProcess) -> None:
         start = time.monotonic()
+        usage = measurements.Usage(self._cluster)
         tokens = {}
         for address in self._cluster.addresses:
             body = {"address": address, "ttl": TOKEN_SECONDS}
@@ -152,6 +153,7 @@ class _Run:
             self._remaining(),
         )
         self._figures.join_seconds = time.monotonic() - start
+        self._figures.join_resources = measurements.Usage(self._cluster).since(usage)
         self._say(f"All nodes have joined after {self._figures.join_seconds:.1f} s.")
 
     def _create(self, shards: int) -> int:
@@ -171,19 +173,23 @@ class _Run:
             "authentication_redis_pass": secrets.token_urlsafe(12),
         }
         start = time.monotonic()
-        uid: int = ok(self._cluster.api.post("/v1/bdbs", json=body))["uid"]
+        usage = measurements.Usage(self._cluster)
+        bdb = ok(self._cluster.api.post("/v1/bdbs", json=body))
+        uid: int = bdb["uid"]
 
         def is_active() -> bool:
+            # The reply about a database contains data of all of its shards. Often repeated, it would delay the creation.
             try:
-                bdb = ok(self._cluster.api.get(f"/v1/bdbs/{uid}", params={"fields": "status,status_detail"}))
+                action = ok(self._cluster.api.get(f"/v2/actions/{bdb['action_uid']}"))
             except httpx.TimeoutException:
                 return False
-            if bdb["status"] == BdbStatus.CREATION_FAILED:
-                raise LocalError(f"the database was not created: {bdb['status_detail']}")
-            return bool(bdb["status"] == BdbStatus.ACTIVE)
+            if action["status"] == ActionStatus.FAILED:
+                raise LocalError(f"the database was not created: {action['additional_info']['error']}")
+            return bool(action["status"] == ActionStatus.COMPLETED)
 
         self._cluster.wait_until(is_active, "the database did not become active", self._remaining())
         seconds = time.monotonic() - start
-        self._figures.creations.append(Creation(shards, min(shards, options.nodes), seconds))
+        resources = measurements.Usage(self._cluster).since(usage)
+        self._figures.creations.append(Creation(shards, min(shards, options.nodes), seconds, resources))
         self._say(f"A database of {shards} shards is active after {seconds:.1f} s.")
         return uid

@@ -151,20 +151,21 @@ class AgentServer:
         return values
 
     async def kill_shard(self, avoid: list[int]) -> dict[str, Any]:
-        """Kill a primary that has a replica, on another node than those in `avoid`."""
-        node_uid, uid = next(
-            (node_uid, uid)
-            for node_uid in self._samplers
-            if node_uid not in avoid
-            for uid in self._agents.primaries(node_uid)[:1]
-        )
+        """Kill a primary that has a replica, on another node than those in `avoid`. Without one, `killed` is empty."""
+        killable = ((uid, each) for uid in self._samplers if uid not in avoid for each in self._agents.primaries(uid))
+        node_uid, uid = next(killable, (0, 0))
+        if not uid:
+            return {"killed": []}
         promotable = self._replicas(uid)
         self._agents.kill_shards([uid])
         return {"at": time.monotonic(), "node": node_uid, "killed": [uid], "promotable": promotable}
 
     async def lose_node(self, avoid: list[int]) -> dict[str, Any]:
-        """Kill all processes of a node that has primaries with replicas, on another node than those in `avoid`."""
-        node_uid = next(uid for uid in self._samplers if uid not in avoid and self._agents.primaries(uid))
+        """Kill all processes of a node that has primaries with replicas, on another node than those in `avoid`. Without one,
+        `killed` is empty."""
+        node_uid = next((uid for uid in self._samplers if uid not in avoid and self._agents.primaries(uid)), 0)
+        if not node_uid:
+            return {"killed": []}
         node, killed = self._agents.nodes[node_uid], self._agents.primaries(node_uid)
         promotable = [replica for uid in killed for replica in self._replicas(uid)]
         del self._samplers[node_uid]

@@ -22,7 +22,7 @@ from shardboard.state.cluster import cluster, nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard, Shard
 from shardboard.state.failures import availability_history
 from shardboard.state.metrics import metric_history
 
@@ -90,7 +90,7 @@ async def expose(
     _add_endpoints(page, name, {bdb.uid for bdb in databases}, endpoints)
     _add_latencies(page, name, {bdb.uid for bdb in databases}, latencies)
     _add_commands(page, name, commands)
-    _add_shards(page, name, await shards.list_all(session), raw_shards, raw_tiers)
+    _add_shards(page, name, await shards.list_conditions(session), raw_shards, raw_tiers)
     _add_pinning(page, name, machines)
     return page.render()
 
@@ -198,7 +198,7 @@ def _add_commands(page: Exposition, name: str, commands: Mapping[int, Sequence[P
 
 
 def _add_shards(
-    page: Exposition, name: str, rows: Iterable[Shard], raw: Mapping[int, Raw], tiers: Mapping[int, Raw]
+    page: Exposition, name: str, rows: Iterable[ReadShard], raw: Mapping[int, Raw], tiers: Mapping[int, Raw]
 ) -> None:
     for shard in rows:
         values = raw.get(shard.uid)

@@ -14,7 +14,7 @@ from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, NodeRef, ServedCertificate
 from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable, ApiError
 from shardboard.kit.bus import Bus
-from shardboard.kit.tasks import run_concurrently
+from shardboard.kit.tasks import NODES_AT_ONCE, run_concurrently
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.tls import PEER_DAYS, serial_of
 from shardboard.reconcilers.load_database import node_ref
@@ -55,7 +55,9 @@ class AgentCertificatesLoop:
             while True:
                 await self.check(datetime.now(UTC))
                 self._bus.publish("authority", ("looked", None))
-                await changes.wait_until(lambda change: change[0] in ("node", "changed"), self._ca.retry_seconds)
+                await changes.wait_until(
+                    lambda change: change[0] in ("node", "changed"), self._ca.retry_seconds, pause=4
+                )
 
     async def run_rejections(self) -> None:
         """Run until cancelled."""
@@ -76,7 +78,7 @@ class AgentCertificatesLoop:
         async with self._store.read() as session:
             connected = {
                 node.uid: node_ref(node)
-                for node in await nodes.list_all(session)
+                for node in await nodes.list_stored(session)
                 if node.agent_status == AgentStatus.CONNECTED
             }
         if self._since != self._ca.ca_fingerprint():
@@ -88,7 +90,8 @@ class AgentCertificatesLoop:
             for uid, checked_at in self._checked.items()
             if uid in connected and checked_at > checked_since
         }
-        await run_concurrently(self._check(node, now) for uid, node in connected.items() if uid not in self._checked)
+        unchecked = [node for uid, node in connected.items() if uid not in self._checked]
+        await run_concurrently((self._check(node, now) for node in unchecked), NODES_AT_ONCE)
 
     async def _check(self, node: NodeRef, now: datetime) -> None:
         failure, ca_fingerprint = "", self._ca.ca_fingerprint()

@@ -32,7 +32,7 @@ class ConsoleCaLoop:
             while True:
                 await self.advance()
                 await changes.wait_until(
-                    lambda change: change[0] in ("node", "looked", "changed"), self._ca.retry_seconds
+                    lambda change: change[0] in ("node", "looked", "changed"), self._ca.retry_seconds, pause=4
                 )
 
     async def advance(self) -> None:
@@ -44,7 +44,7 @@ class ConsoleCaLoop:
 
     async def _is_over(self) -> bool:
         async with self._store.read() as session:
-            all_nodes = await nodes.list_all(session)
+            all_nodes = await nodes.list_stored(session)
         return self._ca.is_switch_complete and all(node.presented_ca == self._ca.ca_fingerprint() for node in all_nodes)
 
     async def _remove_old(self) -> None:

@@ -1,5 +1,6 @@
 """Sends the addresses of all nodes to agents, which admit only these to the ports of shards (policy `shard_firewall`)."""
 
+import asyncio
 import logging
 from collections.abc import Collection
 from ipaddress import ip_address
@@ -9,7 +10,7 @@ from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, FirewallReport, NodeRef, PeerAccess
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
-from shardboard.kit.tasks import run_concurrently
+from shardboard.kit.tasks import NODES_AT_ONCE, PAUSE_PER_REQUEST, run_concurrently
 from shardboard.reconcilers.cluster.sent_settings import SentSettings
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.cluster import cluster, nodes
@@ -35,11 +36,12 @@ class PeerFirewallLoop:
         """Run until cancelled."""
         with self._bus.listen("change") as changes:
             while True:
-                await self.update()
-                await changes.wait_until(lambda change: change[0] in ("node", "cluster"), REPEAT_SECONDS, pause=4)
+                # While nodes join, each new address must be sent to all other nodes.
+                await asyncio.sleep(PAUSE_PER_REQUEST * await self.update())
+                await changes.wait_until(lambda change: change[0] in ("node", "cluster"), REPEAT_SECONDS)
 
-    async def update(self) -> None:
-        """Send the addresses to the connected agents that do not have them."""
+    async def update(self) -> int:
+        """Send the addresses to the connected agents that do not have them. Return the number of requests."""
         async with self._store.read() as session:
             enabled = (await cluster.load(session)).rules.shard_firewall
             every = await nodes.list_all(session)
@@ -47,7 +49,8 @@ class PeerFirewallLoop:
         connected = {node_ref(node): access for node in every if node.agent_status == AgentStatus.CONNECTED}
         recorded = {node_ref(node): node.facts.get("firewall") for node in every}
         due = self._sent.due(connected, REPEAT_SECONDS)
-        await run_concurrently(self._send(node, access, recorded[node]) for node in due)
+        await run_concurrently((self._send(node, access, recorded[node]) for node in due), NODES_AT_ONCE)
+        return len(due)
 
     async def _send(self, node: NodeRef, access: PeerAccess, recorded: dict[str, Any] | None) -> None:
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable
-from shardboard.kit.tasks import run_concurrently
+from shardboard.kit.tasks import NODES_AT_ONCE, run_concurrently
 from shardboard.pki.console_ca import AGENT_OUTDATED, ConsoleCa
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting.events import record
@@ -43,13 +43,13 @@ class TrustDistribution:
                 # Otherwise an agent could receive the CAs of two consoles in the wrong order, and would reject both after a switch.
                 async with self._store.lock(LOCK):
                     missing, desired = await self._missing(), TrustBundle.of(self._ca)
-                    await run_concurrently(self._update(node, desired) for node in missing)
+                    await run_concurrently((self._update(node, desired) for node in missing), NODES_AT_ONCE)
 
     async def _missing(self) -> Sequence[NodeRef]:
         """Follow the CAs in the store. Return the nodes that must be updated."""
         async with self._store.read() as session:
             await console_certificates.follow(session, self._ca)
-            all_nodes = await nodes.list_all(session)
+            all_nodes = await nodes.list_stored(session)
         connected = {node.uid for node in all_nodes if node.agent_status == AgentStatus.CONNECTED}
         self._confirmed = {uid: digest for uid, digest in self._confirmed.items() if uid in connected}
         outdated = [node.uid for node in all_nodes if node.uid not in connected and node.has_ca_state]

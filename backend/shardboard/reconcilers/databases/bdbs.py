@@ -123,7 +123,7 @@ class Delete:
         async with self._store.read() as session:
             remaining = [shard for shard in await shards.list_absent(session) if shard.bdb_uid == action.object_uid]
             reachable_uids = {
-                node.uid for node in await nodes.list_all(session) if node.agent_status == AgentStatus.CONNECTED
+                node.uid for node in await nodes.list_stored(session) if node.agent_status == AgentStatus.CONNECTED
             }
             other_actions = [
                 each for each in await actions.list_open_for_bdb(session, action.object_uid) if each.uid != action.uid

@@ -10,7 +10,7 @@ from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.databases import proxy_policy
 from shardboard.kit.addresses import host_port
 from shardboard.state.alerting.events import record
-from shardboard.state.cluster.nodes import Node
+from shardboard.state.cluster.nodes import ReadNode
 from shardboard.state.databases.bdbs import Bdb
 
 
@@ -19,7 +19,7 @@ class EndpointMove:
     """Endpoint move of one database."""
 
     bdb: Bdb
-    machines: Mapping[int, Node]
+    machines: Mapping[int, ReadNode]
     chosen: Sequence[int]
     """The nodes that serve it."""
     retiring: Mapping[int, datetime]

@@ -44,7 +44,7 @@ from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 from shardboard.store.transient_errors import describe_error, is_transient
 
@@ -158,12 +158,12 @@ class Endpoints:
                 each.write(session)
 
     async def _endpoint_moves(self, session: AsyncSession) -> list[EndpointMove]:
-        machines = {node.uid: node for node in await nodes.list_all(session)}
+        machines = {node.uid: node for node in await nodes.list_stored(session)}
         up_node_uids = {node.uid for node in machines.values() if node.health != NodeHealth.DOWN}
         nodes_with_duty = {node.uid for node in machines.values() if node.duty}
         grace = timedelta(seconds=(await clusters.load(session)).rules.endpoint_rebind_propagation_grace_time)
         locations: dict[int, list[ShardLocation]] = defaultdict(list)
-        for shard in await shards.list_all(session):
+        for shard in await shards.list_conditions(session):
             locations[shard.bdb_uid].append(ShardLocation(shard.node_uid, shard.pair, _is_primary(shard)))
         moves = []
         for bdb in await bdbs.list_all(session):
@@ -196,8 +196,8 @@ class Endpoints:
                 bdb for bdb in await bdbs.list_all(session) if bdb.status in SERVED_STATUSES and not bdb.traffic_stopped
             ]
             canaries = (await clusters.load(session)).rules.canary_writes_per_second
-            members: dict[int, list[Shard]] = defaultdict(list)
-            for shard in await shards.list_all(session):
+            members: dict[int, list[ReadShard]] = defaultdict(list)
+            for shard in await shards.list_conditions(session):
                 members[shard.bdb_uid].append(shard)
         for bdb_uid in self._versions.keys() - {bdb.uid for bdb in databases}:
             del self._versions[bdb_uid]
@@ -221,7 +221,7 @@ class Endpoints:
         }
 
     def _proxy_database(
-        self, bdb: Bdb, rows: Sequence[Shard], machines: Mapping[int, Node], canaries: int
+        self, bdb: Bdb, rows: Sequence[ReadShard], machines: Mapping[int, Node], canaries: int
     ) -> ProxyDatabase:
         served_nodes = [uid for uid in bdb.endpoint_nodes if uid in machines]
         up_node_uids = [uid for uid in served_nodes if machines[uid].health != NodeHealth.DOWN] or served_nodes
@@ -347,7 +347,7 @@ def _failures(report: Mapping[str, Any], ports: Mapping[int, int]) -> dict[int, 
     return {int(uid): reason for uid, reason in report.get("failures", {}).items() if int(uid) in ports}
 
 
-def _is_primary(shard: Shard) -> bool:
+def _is_primary(shard: ReadShard) -> bool:
     return shard.current_role == ShardRole.PRIMARY and (
         shard.observed_status != ShardStatus.DOWN or shard.role == ShardRole.PRIMARY
     )

@@ -16,7 +16,7 @@ from shardboard.domain.databases.shard_status import NOT_SEEN
 from shardboard.driver.interfaces import Agents, NodeRef, RenewCertificates
 from shardboard.errors import AgentError, AgentOutdated, AgentUnreachable
 from shardboard.kit.bus import Bus
-from shardboard.kit.tasks import run_concurrently
+from shardboard.kit.tasks import NODES_AT_ONCE, run_concurrently
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.databases.shard_ca_replacement import CaReplacements
@@ -117,10 +117,11 @@ class CertificatesLoop:
             for (node_uid, bdb_uid), distribution in self._distributed.items()
             if bdb_uid in uids_by_node.get(node_uid, ()) and distribution.at > distributed_since
         }
-        await run_concurrently(
+        distributions = (
             self._distribute(node_ref(machines[uid]), renewed_bdbs, uids_of_node, ids)
             for uid, uids_of_node in uids_by_node.items()
         )
+        await run_concurrently(distributions, NODES_AT_ONCE)
 
     async def advance(self) -> None:
         """Perform the next step of CA replacements whose previous step is complete."""

@@ -37,7 +37,7 @@ from shardboard.state.alerting.events import STORE_MISMATCH, Event, record
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard, Shard
 from shardboard.store.db import Store
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class StoredDatabase:
     name: str
     cluster: bool
     password: str
-    rows: Sequence[Shard]
+    rows: Sequence[ReadShard]
     references: Mapping[int, ShardRef]
     """By uid of the shard."""
     responding: frozenset[int]
@@ -84,7 +84,7 @@ class StoreMismatches:
             idle = [
                 bdb for bdb in await bdbs.list_all(session) if bdb.status == BdbStatus.ACTIVE and bdb.uid not in busy
             ]
-            everyone = await nodes.list_all(session)
+            everyone = await nodes.list_stored(session)
             machines = {node.uid: node_ref(node) for node in everyone}
             silent = {node.uid for node in everyone if node.uid not in reports and node.health != NodeHealth.DOWN}
             databases = [await load(session, bdb, machines, reports) for bdb in idle]
@@ -133,7 +133,7 @@ def _without_replaceable(database: StoredDatabase, found: StoreMismatch) -> Stor
 
 
 async def load(session: AsyncSession, bdb: Bdb, machines: Mapping[int, NodeRef], reports: Reports) -> StoredDatabase:
-    rows = await shards.list_for_bdb(session, bdb.uid)
+    rows = await shards.list_conditions(session, bdb_uid=bdb.uid)
     reported = [each for held in reports.values() for each in held if each.bdb_uid == bdb.uid]
     return StoredDatabase(
         uid=bdb.uid,

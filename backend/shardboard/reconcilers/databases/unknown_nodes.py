@@ -172,7 +172,7 @@ class UnknownNodesLoop:
         """
         async with self._store.read() as session:
             machines, known_ids = (
-                [node_ref(node) for node in await nodes.list_all(session)],
+                [node_ref(node) for node in await nodes.list_stored(session)],
                 await shards.engine_ids(session),
             )
         known_on_agents: dict[str, str] = {}
@@ -217,20 +217,20 @@ class UnknownNodesLoop:
 
 
 async def _databases(session: AsyncSession) -> list[DatabaseMembers]:
-    node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    node_refs = {node.uid: node_ref(node) for node in await nodes.list_stored(session)}
     removed_shards = await shards.list_absent(session)
     busy = {action.object_uid for action in await actions.list_unfinished(session) if action.object_type == "bdb"}
     unknown_databases = []
     for bdb in await bdbs.list_all(session):
         if not bdb.sharding or bdb.status not in IN_SERVICE:
             continue
-        rows = await shards.list_for_bdb(session, bdb.uid)
+        rows = await shards.list_conditions(session, bdb_uid=bdb.uid)
         responding = {row: shard_ref(row, node_refs[row.node_uid]) for row in rows if row.observed_status in RESPONDING}
         primaries = {
             each: slots.parse(row.slots) for row, each in responding.items() if row.current_role == ShardRole.PRIMARY
         }
         if primaries:
-            known_ids = {row.engine_id for row in (*rows, *removed_shards)}
+            known_ids = {row.engine_id for row in rows} | {row.engine_id for row in removed_shards}
             is_idle = bdb.status == BdbStatus.ACTIVE and bdb.uid not in busy
             is_encrypted = bdb.shard_certificates is not None
             unknown_databases.append(

@@ -11,9 +11,10 @@ Rows without a reported shard are compared by `store_mismatches.py`.
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -23,12 +24,12 @@ from shardboard.driver.interfaces import Agents, NodeRef, ServedDatabase, ShardR
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
 from shardboard.kit.shared_read import SharedRead
+from shardboard.kit.tasks import NODES_AT_ONCE, PAUSE_PER_REQUEST, run_concurrently
 from shardboard.reconcilers.databases.store_mismatches import StoreMismatches
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting import events
 from shardboard.state.alerting.events import UNKNOWN_SHARDS, record
 from shardboard.state.cluster import cluster, nodes
-from shardboard.state.cluster.cluster import Cluster
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import shards
 from shardboard.store.db import Store
@@ -49,6 +50,22 @@ class AgentInventory:
     shards: Sequence[ShardReport]
     served: Sequence[ServedDatabase]
 
+    @property
+    def engine_ids(self) -> set[str]:
+        """Engine ids of its shards, and of those that its proxy uses."""
+        return {each.engine_id for each in self.shards}.union(*(each.engine_ids for each in self.served))
+
+
+class KnownState(NamedTuple):
+    """Content of the store, read once for all agents that are polled at the same time."""
+
+    engine_ids: set[str]
+    """Of all shards with a row."""
+    unknown_by_node: Mapping[int, dict[str, Any]]
+    """Stored form of the unknown shards and endpoints, by uid of the node."""
+    counters: tuple[int, int]
+    """The next uid of a shard and of a database."""
+
 
 class InventoryLoop:
     """Polls every reachable agent."""
@@ -58,22 +75,24 @@ class InventoryLoop:
         self._bus = bus
         self._agents = agents
         self._mismatches = StoreMismatches(store, agents)
-        # Agents of all nodes are polled at the same time, and each report is compared with all shards.
-        self._engine_ids = SharedRead(self._read_engine_ids)
+        # Agents of many nodes are polled at the same time, and each report is compared with all shards.
+        self._known = SharedRead(self._read_known)
+        self._polled = 0
+        """Number of nodes in the last poll."""
 
     async def run(self) -> None:
         """Run until cancelled."""
         try:
             await self._run()
         finally:
-            await self._engine_ids.close()
+            await self._known.close()
 
     async def _run(self) -> None:
         with self._bus.listen("change") as changes:
             while True:
                 is_complete = await self.sweep()
                 # Changes of nodes come in bursts; each poll asks all agents.
-                await asyncio.sleep(RETRY_SECONDS)
+                await asyncio.sleep(max(RETRY_SECONDS, 2 * PAUSE_PER_REQUEST * self._polled))
                 if is_complete:
                     await changes.wait_until(lambda change: change[0] == "node", POLL_SECONDS - RETRY_SECONDS)
 
@@ -89,8 +108,9 @@ class InventoryLoop:
         """Poll every agent once. Return whether all answered."""
         since = datetime.now(UTC)
         async with self._store.read() as session:
-            available_nodes = [node_ref(node) for node in await nodes.list_all(session) if node.is_available]
-        reported = await asyncio.gather(*map(self._poll, available_nodes))
+            available_nodes = [node_ref(node) for node in await nodes.list_stored(session) if node.is_available]
+        self._polled = len(available_nodes)
+        reported = await run_concurrently(map(self._poll, available_nodes), NODES_AT_ONCE)
         answered = {
             node.uid: each.shards for node, each in zip(available_nodes, reported, strict=True) if each is not None
         }
@@ -102,11 +122,14 @@ class InventoryLoop:
         try:
             reports = await self._reported(node)
             # A row is written before its shard is started, so a shard that was reported above has its row by now.
-            known = await self._engine_ids.get()
-            async with self._store.read() as session:
-                is_due = await self._is_due(session, node.uid, reports, known)
-                orphans = await _orphans(session, reports.shards, known)
-            if is_due:
+            known = await self._known.get()
+            found, orphans = Unknown(), dict[int, str]()
+            if not reports.engine_ids <= known.engine_ids:
+                async with self._store.read() as session:
+                    found = await _unknown(session, reports, known.engine_ids)
+                    orphans = await _orphans(session, reports.shards, known.engine_ids)
+            is_changed = known.unknown_by_node.get(node.uid, found.stored()) != found.stored()
+            if is_changed or known.counters != _counters(known.counters, reports):
                 async with self._store.begin() as session:
                     await self._record(session, node.uid, reports)
             if orphans:
@@ -121,29 +144,22 @@ class InventoryLoop:
         reports, proxy = await asyncio.gather(self._agents.shards(node), self._agents.proxy(node))
         return AgentInventory(reports, proxy.serving or [])
 
-    async def _read_engine_ids(self) -> set[str]:
+    async def _read_known(self) -> KnownState:
         async with self._store.read() as session:
-            return await shards.engine_ids(session)
-
-    async def _is_due(
-        self, session: AsyncSession, node_uid: int, reported: AgentInventory, known: Collection[str]
-    ) -> bool:
-        node = await nodes.by_uid(session, node_uid)
-        if node is None:
-            return False
-        cluster_row = await cluster.load(session)
-        unknown_ids = await _unknown(session, reported, known)
-        return node.unknown != unknown_ids.stored() or _counters(cluster_row, reported) != (
-            cluster_row.next_shard_uid,
-            cluster_row.next_bdb_uid,
-        )
+            cluster_row = await cluster.load(session)
+            return KnownState(
+                await shards.engine_ids(session),
+                await nodes.unknown_by_uid(session),
+                (cluster_row.next_shard_uid, cluster_row.next_bdb_uid),
+            )
 
     async def _record(self, session: AsyncSession, node_uid: int, reported: AgentInventory) -> None:
         cluster_row = await cluster.load_for_update(session)
         node = await nodes.by_uid(session, node_uid)
         if node is None:
             return
-        cluster_row.next_shard_uid, cluster_row.next_bdb_uid = _counters(cluster_row, reported)
+        counters = (cluster_row.next_shard_uid, cluster_row.next_bdb_uid)
+        cluster_row.next_shard_uid, cluster_row.next_bdb_uid = _counters(counters, reported)
         unknown_ids = await _unknown(session, reported)
         await save_unknown(session, node, unknown_ids)
 
@@ -154,13 +170,10 @@ class InventoryLoop:
                 record(session, "orphan_removed", message, source="node", severity="WARNING", node_uid=node.uid)
 
 
-def _counters(cluster: Cluster, reported: AgentInventory) -> tuple[int, int]:
-    """The next uid of a shard and of a database."""
+def _counters(counters: tuple[int, int], reported: AgentInventory) -> tuple[int, int]:
+    """Return the next uid of a shard and of a database. `counters` are the stored ones."""
     databases = [*(each.bdb_uid for each in reported.shards), *(each.uid for each in reported.served)]
-    return (
-        next_uid(cluster.next_shard_uid, [each.uid for each in reported.shards]),
-        next_uid(cluster.next_bdb_uid, databases),
-    )
+    return next_uid(counters[0], [each.uid for each in reported.shards]), next_uid(counters[1], databases)
 
 
 async def _orphans(session: AsyncSession, reported: Collection[ShardReport], known: Collection[str]) -> dict[int, str]:
@@ -172,8 +185,7 @@ async def _orphans(session: AsyncSession, reported: Collection[ShardReport], kno
 
 async def _unknown(session: AsyncSession, reported: AgentInventory, known: Collection[str] = ()) -> Unknown:
     """Return the shards and endpoints that the store does not contain. It is not queried for `known` engine ids."""
-    ids = {each.engine_id for each in reported.shards}.union(*(each.engine_ids for each in reported.served))
-    absent = ids.difference(known)
+    absent = reported.engine_ids.difference(known)
     unknown_ids = await shards.unknown_engine_ids(session, absent)
     return Unknown(
         tuple(

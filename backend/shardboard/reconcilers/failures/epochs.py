@@ -14,7 +14,7 @@ from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.domain.databases.shard_status import ShardStatus
 from shardboard.domain.failures.epochs import EpochIncrease, EpochMonitor, EpochSnapshot
 from shardboard.domain.placement.shard_role import ShardRole
-from shardboard.driver.interfaces import Agents
+from shardboard.driver.interfaces import Agents, CommandResult
 from shardboard.driver.valkey_cluster import ShardRef, command
 from shardboard.reconcilers.load_database import node_ref, shard_ref
 from shardboard.reconcilers.persistent_alarms import PersistentAlarms
@@ -22,7 +22,7 @@ from shardboard.state.alerting import events
 from shardboard.state.alerting.events import UNEXPECTED_EPOCH, UNKNOWN_NODE, Event, record
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 from shardboard.valkey.replies import info_fields, info_number
 
@@ -37,8 +37,6 @@ OPEN_SECONDS = 90.0
 """Seconds after the last rise until the alarm closes."""
 OVERLAP = timedelta(minutes=1)
 """An event can become visible later than its timestamp, when its transaction commits."""
-MAX_CONCURRENT = 8
-"""Number of databases polled at a time."""
 MAX_INCREASES = 20
 """Maximum number of increases in an alarm; the newest are kept."""
 
@@ -68,7 +66,6 @@ class EpochLoop:
         self._has_polled = False
         self._reported: set[int] = set()
         """Uids of takeover events that were reported, or that existed before this console's first poll."""
-        self._limit = asyncio.Semaphore(MAX_CONCURRENT)
         self._alarms = PersistentAlarms(store, UNEXPECTED_EPOCH, lambda span: span.bdb_uid or 0, OPEN_SECONDS)
 
     async def run(self) -> None:
@@ -87,15 +84,18 @@ class EpochLoop:
         self._has_polled = True
         for uid in self._watches.keys() - {each.uid for each in databases}:
             del self._watches[uid]
-        await asyncio.gather(*map(self._poll, databases))
+        # One request for each node, with the primaries of all databases.
+        primaries = [each for database in databases if database.is_quiet for each in database.primaries]
+        replies = await command(self._agents, primaries, "CLUSTER", "INFO", timeout=TIMEOUT_SECONDS)
+        await asyncio.gather(*(self._poll(each, replies) for each in databases))
         await self._alarms.close_expired()
 
-    async def _poll(self, database: EpochDatabase) -> None:
+    async def _poll(self, database: EpochDatabase, replies: Mapping[int, CommandResult]) -> None:
         monitor = self._watches[database.uid]
         increases: list[EpochIncrease] = []
         if not database.is_quiet:
             monitor.reset()
-        elif (snapshot := await self._snapshot(database)) is None:
+        elif (snapshot := _snapshot(database, replies)) is None:
             monitor.reset()  # a primary without a reply may be lost
         else:
             increases = monitor.observe(snapshot)
@@ -103,21 +103,6 @@ class EpochLoop:
         if increases or takeovers:
             await self._raise_alarm(database, increases, list(takeovers.values()))
             self._reported |= takeovers.keys()
-
-    async def _snapshot(self, database: EpochDatabase) -> EpochSnapshot | None:
-        """Return a snapshot; None unless all primaries reply and report a complete cluster."""
-        async with self._limit:
-            replies = await command(self._agents, database.primaries, "CLUSTER", "INFO", timeout=TIMEOUT_SECONDS)
-        infos = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
-        if len(infos) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in infos.values()):
-            return None
-        return EpochSnapshot(
-            {
-                (each.uid, database.primaries[each]): info_number(info, "cluster_my_epoch")
-                for each, info in infos.items()
-            },
-            max(info_number(info, "cluster_current_epoch") for info in infos.values()),
-        )
 
     async def _raise_alarm(
         self, database: EpochDatabase, increases: Sequence[EpochIncrease], new: Sequence[tuple[int, int]]
@@ -149,8 +134,19 @@ class EpochLoop:
             )
 
 
+def _snapshot(database: EpochDatabase, replies: Mapping[int, CommandResult]) -> EpochSnapshot | None:
+    """Return a snapshot; None unless all primaries reply and report a complete cluster."""
+    infos = {each: info_fields(replies[each.uid].reply) for each in database.primaries if replies[each.uid].ok}
+    if len(infos) < len(database.primaries) or any(each.get("cluster_state") != "ok" for each in infos.values()):
+        return None
+    return EpochSnapshot(
+        {(each.uid, database.primaries[each]): info_number(info, "cluster_my_epoch") for each, info in infos.items()},
+        max(info_number(info, "cluster_current_epoch") for info in infos.values()),
+    )
+
+
 async def _databases(session: AsyncSession, now: datetime) -> list[EpochDatabase]:
-    node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
+    node_refs = {node.uid: node_ref(node) for node in await nodes.list_stored(session)}
     recent_actions = await actions.list_active_since(session, now - SETTLE_TIME)
     busy = {each.object_uid for each in recent_actions if each.object_type == "bdb"}
     is_moving = any(each.object_type == "node" for each in recent_actions)
@@ -162,7 +158,7 @@ async def _databases(session: AsyncSession, now: datetime) -> list[EpochDatabase
     for bdb in await bdbs.list_all(session):
         if not bdb.sharding or bdb.status not in IN_SERVICE:
             continue
-        rows = await shards.list_for_bdb(session, bdb.uid)
+        rows = await shards.list_conditions(session, bdb_uid=bdb.uid)
         primary_rows = [row for row in rows if row.current_role == ShardRole.PRIMARY]
         is_whole = len(primary_rows) == bdb.shards_count and all(
             row.observed_status == ShardStatus.OK for row in primary_rows
@@ -182,7 +178,7 @@ async def _databases(session: AsyncSession, now: datetime) -> list[EpochDatabase
     return database_refs
 
 
-def _process(row: Shard) -> str:
+def _process(row: ReadShard) -> str:
     return f"{row.observed_pid} {row.observed_started_at}"
 
 

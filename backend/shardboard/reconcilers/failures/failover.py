@@ -36,7 +36,7 @@ from shardboard.state.alerting.events import record, record_for_action
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard, Shard
 from shardboard.store.db import Store
 from shardboard.valkey.replies import info_fields, info_number
 
@@ -353,18 +353,18 @@ def _replicas(rows: Sequence[Shard], pair: int) -> tuple[int, ...]:
     )
 
 
-def promotable(rows: Sequence[Shard]) -> list[PairWithoutPrimary]:
+def promotable(rows: Sequence[ReadShard]) -> list[PairWithoutPrimary]:
     """Return broken pairs that have a replica to promote."""
     return [pair for pair in failover.broken_pairs(_members(rows)) if pair.candidates]
 
 
-def _members(rows: Sequence[Shard]) -> list[ObservedShard]:
+def _members(rows: Sequence[ReadShard]) -> list[ObservedShard]:
     return [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
 
 
-async def _by_bdb(session: AsyncSession) -> dict[int, list[Shard]]:
-    shards_by_bdb: dict[int, list[Shard]] = defaultdict(list)
-    for row in await shards.list_all(session):
+async def _by_bdb(session: AsyncSession) -> dict[int, list[ReadShard]]:
+    shards_by_bdb: dict[int, list[ReadShard]] = defaultdict(list)
+    for row in await shards.list_conditions(session):
         shards_by_bdb[row.bdb_uid].append(row)
     return shards_by_bdb
 

@@ -19,9 +19,9 @@ from shardboard.kit.bus import Bus
 from shardboard.reconcilers.load_database import node_ref
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster import nodes
-from shardboard.state.cluster.nodes import Node
+from shardboard.state.cluster.nodes import ReadNode
 from shardboard.state.databases import shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 log = logging.getLogger(__name__)
@@ -52,16 +52,14 @@ class HungShardLoop:
     async def sweep(self) -> None:
         """Check all shards once."""
         async with self._store.read() as session:
-            silent_uids = [
-                row.uid for row in await shards.list_conditions(session) if row.observed_status == ShardStatus.TIMEOUT
-            ]
+            silent_uids = [row.uid for row in await shards.list_conditions(session, status=ShardStatus.TIMEOUT)]
             now = self._clock()
             self._since = {uid: self._since.get(uid, now) for uid in silent_uids}
             hung = {uid for uid, since in self._since.items() if now - since >= HANG_SECONDS}
             if not hung:
                 return
-            rows = await shards.list_all(session)
-            machines = await nodes.list_all(session)
+            rows = await shards.list_conditions(session)
+            machines = await nodes.list_stored(session)
         hung_by_node = _by_node(machines, rows, hung)
         await asyncio.gather(*(self._kill(node, uids) for node, uids in hung_by_node.items()))
 
@@ -94,7 +92,7 @@ class HungShardLoop:
                 )
 
 
-def _by_node(machines: Iterable[Node], rows: Sequence[Shard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
+def _by_node(machines: Iterable[ReadNode], rows: Sequence[ReadShard], hung: Set[int]) -> dict[NodeRef, dict[int, str]]:
     """Return the shards that can be killed, by node."""
     available_refs = {node.uid: node_ref(node) for node in machines if node.is_available}
     members: dict[int, list[ObservedShard]] = defaultdict(list)

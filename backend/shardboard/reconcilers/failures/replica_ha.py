@@ -38,7 +38,9 @@ class ReplicaHaLoop(PollingLoop):
     seconds = 2.0
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return any(node.health != NodeHealth.UP for node in await nodes.list_all(session)) and bool(await _due(session))
+        return any(node.health != NodeHealth.UP for node in await nodes.list_stored(session)) and bool(
+            await _due(session)
+        )
 
     async def act(self, session: AsyncSession) -> None:
         view = await movement.locked_view(session)
@@ -114,7 +116,7 @@ async def _due(session: AsyncSession) -> list[tuple[int, int]]:
     outages = await events.list_open_spans(session, "node_failed")
     down_for = {event.node_uid: (now - event.time).total_seconds() for event in outages if event.node_uid is not None}
     lost: dict[int, set[int]] = {}
-    for row in await shards.list_all(session):
+    for row in await shards.list_conditions(session):
         if (
             row.node_uid in down_for
             and row.observed_status == ShardStatus.DOWN

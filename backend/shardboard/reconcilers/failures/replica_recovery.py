@@ -29,7 +29,7 @@ from shardboard.state.alerting.events import record_for_action, record_for_shard
 from shardboard.state.cluster import actions, nodes
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 DEADLINE = timedelta(minutes=30)
@@ -173,16 +173,16 @@ def _is_blocking(action: Action) -> bool:
 
 async def _due(session: AsyncSession) -> dict[int, list[int]]:
     """Return the uids of the shards to recover, by database."""
-    available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
-    by_bdb: dict[int, list[Shard]] = {}
-    for row in await shards.list_all(session):
+    available_uids = {node.uid for node in await nodes.list_stored(session) if node.is_available}
+    by_bdb: dict[int, list[ReadShard]] = {}
+    for row in await shards.list_conditions(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
     outdated = await nodes.outdated_bdbs(session)  # shards without a row may have replaced the dead ones
     dead_by_bdb = {uid: _dead(rows, available_uids) for uid, rows in by_bdb.items() if uid not in outdated}
     return {uid: dead for uid, dead in dead_by_bdb.items() if dead}
 
 
-def _dead(rows: Sequence[Shard], up: set[int]) -> list[int]:
+def _dead(rows: Sequence[ReadShard], up: set[int]) -> list[int]:
     members = [ObservedShard(row.uid, row.pair, row.current_role, row.observed_status) for row in rows]
     node_by_shard = {row.uid: row.node_uid for row in rows}
     return [uid for uid in recoverable_shards(members) if node_by_shard[uid] in up]

@@ -32,7 +32,7 @@ from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 DEADLINE = timedelta(minutes=30)
@@ -46,7 +46,7 @@ class RestartLoop(PollingLoop):
     changes = frozenset({"node", "shard"})
 
     async def is_due(self, session: AsyncSession) -> bool:
-        return bool(await _due(session))
+        return await shards.any_down(session) and bool(await _due(session))
 
     async def act(self, session: AsyncSession) -> None:
         for bdb, dead in await _due(session):
@@ -96,7 +96,7 @@ class Restart:
     async def _running_copies(self, others: Sequence[ShardRef]) -> list[ShardRef]:
         """Return the other copies of the pairs that are running, as far as their agents are reachable."""
         async with self._store.read() as session:
-            available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
+            available_uids = {node.uid for node in await nodes.list_stored(session) if node.is_available}
         reachable_shards = [shard for shard in others if shard.node.uid in available_uids]
         conditions = await valkey_cluster.read_conditions(self._agents, reachable_shards, cluster=False)
         return [shard for shard in reachable_shards if shard.uid in conditions and conditions[shard.uid].running]
@@ -188,9 +188,9 @@ async def _due(session: AsyncSession) -> list[tuple[Bdb, list[int]]]:
     """Return the uids of the shards to restart, by database."""
     if not (await clusters.load(session)).rules.auto_recovery:
         return []
-    available_uids = {node.uid for node in await nodes.list_all(session) if node.is_available}
-    by_bdb: dict[int, list[Shard]] = {}
-    for row in await shards.list_all(session):
+    available_uids = {node.uid for node in await nodes.list_stored(session) if node.is_available}
+    by_bdb: dict[int, list[ReadShard]] = {}
+    for row in await shards.list_conditions(session):
         by_bdb.setdefault(row.bdb_uid, []).append(row)
     due_pairs = []
     outdated_bdbs = await nodes.outdated_bdbs(session)

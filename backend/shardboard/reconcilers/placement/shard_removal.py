@@ -54,7 +54,7 @@ class RemovalLoop:
     async def _sweep(self) -> None:
         async with self._store.read() as session:
             absent = await shards.list_absent(session)
-            node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)} if absent else {}
+            node_refs = {node.uid: node_ref(node) for node in await nodes.list_stored(session)} if absent else {}
         by_node: dict[NodeRef, list[int]] = defaultdict(list)
         for row in absent:
             if row.node_uid in node_refs:
@@ -130,11 +130,11 @@ async def forget_removed(store: Store, agents: Agents, removed: Sequence[Shard])
         return set()
     hosts: dict[int, list[ShardRef]] = defaultdict(list)
     async with store.read() as session:
-        available_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session) if node.is_available}
+        available_refs = {node.uid: node_ref(node) for node in await nodes.list_stored(session) if node.is_available}
         clusters = {bdb.uid for bdb in await bdbs.list_all(session) if bdb.sharding}
-        for row in await shards.list_all(session):
-            if row.bdb_uid in clusters and row.node_uid in available_refs and row.observed_status in RESPONDING:
-                hosts[row.bdb_uid].append(shard_ref(row, available_refs[row.node_uid]))
+        for host in await shards.list_conditions(session):
+            if host.bdb_uid in clusters and host.node_uid in available_refs and host.observed_status in RESPONDING:
+                hosts[host.bdb_uid].append(shard_ref(host, available_refs[host.node_uid]))
     unforgotten = set()
     for row in removed:
         if await replication.forget_node(agents, hosts[row.bdb_uid], row.engine_id):

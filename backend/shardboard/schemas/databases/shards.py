@@ -15,6 +15,8 @@ from shardboard.schemas.optional_fields import OptionalInt, OptionalStr, without
 from shardboard.schemas.row_protocols import ShardRow
 from shardboard.schemas.timestamps import iso
 
+SAMPLED_METRICS = ("used_memory", "repl_lag_bytes")
+"""Metrics of the newest sample that are part of a rendered shard."""
 _STATUSES: list[JsonValue] = list(ShardStatus)
 
 
@@ -63,7 +65,7 @@ class Shard(BaseModel):
 
 
 def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) -> dict[str, Any]:
-    """Render a shard. `address` is its node's address; `latest` is its newest sample by metric name, empty without a sample."""
+    """Render a shard. `address` is its node's address; `latest` are the SAMPLED_METRICS that are known."""
     memory = latest.get("used_memory")
     is_rejecting = shard.observed_status == ShardStatus.OK and shard.observed_link == ShardLink.CLUSTER_DOWN
     reply: dict[str, Any] = {

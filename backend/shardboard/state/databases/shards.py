@@ -112,7 +112,7 @@ async def list_all(session: AsyncSession) -> Sequence[Shard]:
 
 
 class StoredCondition(NamedTuple):
-    """Location and last known state of a shard, which collectors compare with samples."""
+    """A row of `Shard` for readers that do not write it. The fields are those of the ORM object."""
 
     uid: int
     bdb_uid: int
@@ -120,12 +120,17 @@ class StoredCondition(NamedTuple):
     pair: int
     role: str
     slots: str
+    port: int
+    bus_port: int
+    engine_id: str
     observed_status: str
     observed_role: str | None
     observed_link: str
     observed_pid: int | None
     observed_started_at: datetime | None
     observed_version: str
+    observed_at: datetime | None
+    should_regain_primary: bool
     detail: str
 
     @property
@@ -134,11 +139,21 @@ class StoredCondition(NamedTuple):
         return self.observed_role or self.role
 
 
-async def list_conditions(session: AsyncSession) -> Sequence[StoredCondition]:
-    """Return the state of shards that should run, by uid, as plain rows: ORM objects take ten times as long, and this is called
-    often."""
+ReadShard = Shard | StoredCondition
+"""A shard that is only read."""
+
+
+async def list_conditions(
+    session: AsyncSession, *, bdb_uid: int | None = None, status: ShardStatus | None = None
+) -> Sequence[StoredCondition]:
+    """Return shards that should run, by uid, as plain rows: ORM objects take about twice as long. `bdb_uid` and `status` select the
+    shards of one database, and those with this observed status."""
     columns = [getattr(Shard, name) for name in StoredCondition._fields]
     query = select(*columns).where(Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
+    if bdb_uid is not None:
+        query = query.where(Shard.bdb_uid == bdb_uid)
+    if status is not None:
+        query = query.where(Shard.observed_status == status)
     return [StoredCondition(*row) for row in (await session.execute(query)).all()]
 
 
@@ -146,6 +161,18 @@ async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Shard]:
     """Return the shards of one database that should run, by uid."""
     query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.desired == DesiredState.RUNNING).order_by(Shard.uid)
     return (await session.execute(query)).scalars().all()
+
+
+async def node_uids_of_bdbs(session: AsyncSession, bdb_uids: Collection[int]) -> set[int]:
+    """Return the nodes of shards of these databases that should run."""
+    query = select(Shard.node_uid).where(Shard.bdb_uid.in_(bdb_uids), Shard.desired == DesiredState.RUNNING).distinct()
+    return set((await session.execute(query)).scalars())
+
+
+async def list_of_pair(session: AsyncSession, bdb_uid: int, pair: int) -> Sequence[Shard]:
+    """Return the shards of one pair that should run, by uid."""
+    query = select(Shard).where(Shard.bdb_uid == bdb_uid, Shard.pair == pair, Shard.desired == DesiredState.RUNNING)
+    return (await session.execute(query.order_by(Shard.uid))).scalars().all()
 
 
 async def list_for_node(session: AsyncSession, node_uid: int) -> Sequence[Shard]:

@@ -108,6 +108,6 @@ def add(session: AsyncSession, newest: AvailabilityMonth, until: int, counted: d
 
 
 async def delete_for_bdb(session: AsyncSession, bdb_uid: int) -> None:
-    """Delete the months of a deleted database, because its uid can be reused."""
+    """Delete the months of a deleted database, because its uid can be used again."""
     query = delete(AvailabilityMonth).where(AvailabilityMonth.bdb_uid == bdb_uid)
     await session.execute(query.execution_options(synchronize_session=False))

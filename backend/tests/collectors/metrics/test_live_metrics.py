@@ -210,6 +210,8 @@ async def test_rates_and_sums_are_computed(running: LiveMetrics) -> None:
     assert value(running, "bdbs", 1, "total_req", NOW) is None, "the first second has no predecessor"
     assert running.latest("bdbs", "1")["total_req"] == 150
     assert running.latest("bdbs", "77") == {}
+    assert running.latest_value("bdbs", 1, "total_req") == 150
+    assert running.latest_value("bdbs", 77, "total_req") is None
 
 
 async def test_replication_lag_is_relative_to_the_own_primary(running: LiveMetrics) -> None:

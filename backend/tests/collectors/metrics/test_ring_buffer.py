@@ -49,3 +49,19 @@ def test_values_keep_seven_digits() -> None:
     ring = Ring(3, 10)
     ring.put(1, [0.1, 123_456_700.0, 8_589_934_592.0])
     assert ring.get(1) == [0.1, 123_456_700.0, 8_589_935_000.0]
+
+
+def test_one_value_is_that_of_its_row() -> None:
+    ring = Ring(2, 10)
+    ring.put(5, [0.1, None])
+    assert [ring.value(5, 0), ring.value(5, 1), ring.value(15, 0)] == [0.1, None, None]
+
+
+@given(st.dictionaries(st.integers(80, 100), st.tuples(values, values, values)), st.integers(1, 15), st.integers(1, 3))
+def test_newest_known_values(stored: dict[int, tuple[Value, ...]], count: int, width: int) -> None:
+    ring = Ring(3, 30)
+    for second, row in stored.items():
+        ring.put(second, row)
+    recent = [stored[second] for second in range(100, 100 - count, -1) if second in stored]
+    expected = [next((row[index] for row in recent if row[index] is not None), None) for index in range(width)]
+    assert ring.newest_known(100, count, width) == (expected if recent else None)

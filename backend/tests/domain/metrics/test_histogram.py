@@ -64,3 +64,10 @@ def test_count_and_mean_match_the_values(recorded: list[int]) -> None:
         assert filled_histogram.mean == pytest.approx(sum(recorded) / len(recorded), rel=ERROR, abs=1e-9)
     else:
         assert filled_histogram.mean is None
+
+
+@given(lists, st.lists(quantiles, max_size=4))
+def test_several_quantiles_are_those_of_each_share(values: list[int], shares: list[float]) -> None:
+    histogram = histogram_of(values)
+    expected = [histogram.quantile(share) for share in sorted(shares)] if values else []
+    assert histogram.quantiles(sorted(shares)) == expected

@@ -1,6 +1,7 @@
 """Tests of simulated agents: the console's own functions create databases on them, promote replicas, and read their state."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from backend.tests.support.real_shards import ENGINE, plan_shards
@@ -12,6 +13,7 @@ from shardboard.driver import replication, unknown_nodes, valkey_cluster
 from shardboard.driver.interfaces import NodeRef
 from shardboard.driver.valkey_cluster import ShardRef
 from shardboard.local.simulation.agents import SimulatedAgents
+from shardboard.local.simulation.serve_agents import AgentServer
 from shardboard.valkey.replies import cluster_lines, info_fields
 
 NODES = [NodeRef(uid, f"127.1.1.{uid}", 9700) for uid in (1, 2, 3)]
@@ -120,3 +122,9 @@ async def test_copies_of_many_nodes_are_stored_once(agents: SimulatedAgents) -> 
         await agents.keep_copies(node, [copy], ["cluster"])
     held = [await agents.read_copy(node, "cluster") for node in NODES]
     assert held[0] is held[1] is held[2] is not None
+
+
+async def test_without_a_primary_with_a_replica_nothing_is_killed(tmp_path: Path) -> None:
+    server = AgentServer(tmp_path)
+    assert await server.kill_shard([]) == {"killed": []}
+    assert await server.lose_node([]) == {"killed": []}

@@ -40,13 +40,13 @@ async def stored_state(console: Console, uid: int) -> Any:
 async def test_agents_get_the_addresses_of_all_nodes(
     console: Console, agents: FakeAgents, loop: PeerFirewallLoop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await loop.update()
+    assert await loop.update() == 3
     sent = agents.peers[1]
     assert set(agents.peers) == {1, 2, 3}
     assert sent.enabled
     assert {"10.0.0.1", "192.168.0.3", "fd00::2"} <= set(sent.addresses)
     assert await stored_state(console, 3) == "active"
-    await loop.update()
+    assert await loop.update() == 0
     assert agents.calls.count(("set_peers", 1)) == 1, "nothing has changed"
     await change_node(console, 3, addresses=["10.0.0.3", "10.0.7.7"])
     await loop.update()
