@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from perf.clusters.creation import create
+from perf.clusters.recording import recording
 from perf.clusters.snapshots_by_cli import cli_snapshots
 from perf.data_path.endpoint import ENGINE
 from perf.kit.client_processes import without_autogroup
@@ -52,6 +53,7 @@ def backup(report: Report, root: Path) -> None:
         _restore(report, cluster, uid, folder)
         _under_load(report, cluster, uid, folder, root)
         _memory(report, cluster, uid, folder)
+        recording(report, cluster, folder, root)
 
 
 @contextmanager

@@ -62,6 +62,12 @@ def highest_rate(endpoint: dict[str, Any], options: Sequence[str], p99_ms: float
     return rate
 
 
+def write(endpoint: dict[str, Any], options: Sequence[str], requests_per_client: int) -> None:
+    """Write values of random keys as fast as possible."""
+    command = [*_command(endpoint, options), "--ratio=1:0", f"--requests={requests_per_client}", "--pipeline=16"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+
+
 def write_all_keys(endpoint: dict[str, Any], options: Sequence[str]) -> None:
     """Write each key of the load once."""
     command = [*_command(endpoint, options), "--ratio=1:0", "--key-pattern=P:P", "--requests=allkeys"]

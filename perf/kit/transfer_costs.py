@@ -37,6 +37,16 @@ class TransferTime:
         )
 
 
+def running_seconds(cluster: LocalCluster) -> float:
+    """Return the CPU seconds of the transfers of the first node that run now, with their movers."""
+    agent = cluster.children[cluster.addresses[0]].pid
+    processes = [pid for transfer in _transfers(agent) for pid in (transfer, *_children(transfer))]
+    if not processes:
+        raise RuntimeError("no transfer is running")
+    times = [psutil.Process(pid).cpu_times() for pid in processes]
+    return sum(each.user + each.system for each in times)
+
+
 class PeakMemory:
     """A context manager that watches the memory of movers of the first node."""
 

@@ -1,4 +1,4 @@
-"""Queueing of verifications: test restores of backups into a temporary database."""
+"""Queueing of verifications: test restores of backups into a temporary database, or comparisons of checksums."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +14,7 @@ from shardboard.errors import Conflict, NotAcceptable
 from shardboard.state.alerting import events
 from shardboard.state.cluster import actions
 from shardboard.state.cluster.actions import Action
+from shardboard.state.data import locations
 from shardboard.state.data.backups import Backup
 
 OBJECT = "backup"
@@ -23,11 +24,13 @@ DEADLINE = timedelta(days=2, hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationParameters(Cancellable):
-    """Each is written by the step that requests the object, in the same transaction."""
+    """The uids are each written by the step that requests the object, in the same transaction."""
 
     bdb_uid: int | None = None
     """The temporary database."""
     restore_uid: int | None = None
+    only_checksums: bool = False
+    """Whether the console cannot decrypt the backup, so that only checksums of its files are compared."""
 
 
 async def queue_verification(session: AsyncSession, backup: Backup, originator: str) -> Action:
@@ -40,15 +43,17 @@ async def queue_verification(session: AsyncSession, backup: Backup, originator: 
         raise NotAcceptable("backup_not_usable", message)
     if await is_running(session, backup.uid):
         raise Conflict("busy", f"Backup {backup.uid} is being verified; try again when the action has finished.")
+    only_checksums = bool(backup.recipients) and (await locations.stored_keys(session)).isdisjoint(backup.recipients)
+    what = "the checksums of backup" if only_checksums else "backup"
     action = queue.enqueue(
         session,
         ActionName.VERIFY_BACKUP,
         object_type=OBJECT,
         object_uid=backup.uid,
-        description=f"Verify backup {backup.uid} of database {backup.bdb_name}",
+        description=f"Verify {what} {backup.uid} of database {backup.bdb_name}",
         originator=originator,
         deadline=DEADLINE,
-        params=VerificationParameters(cancellable=True),
+        params=VerificationParameters(cancellable=True, only_checksums=only_checksums),
     )
     record(session, backup, action, "backup_verification_started", f"{_subject(backup)} started.")
     return action

@@ -125,8 +125,8 @@ class Inspect(Message):
 
 class CheckFiles(Message):
     """Reads files that a restore needs, before it deletes keys: completely if `sha256` is not empty, otherwise their beginning.
-    Fails if one is not readable, cannot be decrypted, is not an RDB file, or has another checksum, or if the node has no mover.
-    Result: `{}`.
+    Files with recorded changes contain a checksum. Fails if one is not readable, cannot be decrypted, is not an RDB file, or has
+    another checksum, or if the node has no mover. Result: `{}`.
     """
 
     kind: Literal["check_files"] = "check_files"
@@ -134,11 +134,13 @@ class CheckFiles(Message):
     paths: list[Path] = Field(min_length=1)
     sha256: dict[Path, Hex64] = Field(default={})
     """Checksums of stored files by path. Files with recorded changes have none."""
+    only_checksums: bool = False
+    """Read the files completely, but only compare their checksums. They can be of any format, and are not decrypted."""
     identities: PrivateKeys = Field(default=[])
 
 
 class WriteFile(Message):
-    """Writes a text file. Result: `{}`."""
+    """Writes a text file. Result: `{"sha256": …}`; `{}` of agents of earlier releases."""
 
     kind: Literal["write_file"] = "write_file"
     location: Location

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shardboard.contract.change_files import history_ends, parse_change_file
+from shardboard.contract.change_files import ChangeFile, history_ends, parse_change_file
 from shardboard.contract.transfers import CheckFiles, Inspect, Restore, RestoreFile, Snapshot, TransferProgress
 from shardboard.transfer.encryption import decrypted, encrypted
 from shardboard.transfer.errors import STOPPED, TransferError
@@ -133,22 +133,47 @@ class Copy:
         return self._read_all(transfer, ["inspect"], "")
 
     def check_files(self, transfer: CheckFiles) -> dict[str, Any]:
-        """Read the files, without a mover."""
+        """Read the files, those with recorded changes with a mover."""
         for path in transfer.paths:
-            with contextlib.closing(self._store.read(path)) as content:
-                stored = CountedParts(content, self._check_stopped)
-                parts = iter(stored)
-                decrypting = decrypted(parts, path, transfer.identities)
-                check_beginning(decrypting, path)
-                if transfer.sha256:
-                    expected = transfer.sha256.get(path)
-                    # Without a checksum, only decryption detects that the end of the file is missing.
-                    for _ in parts if expected is not None else decrypting:
-                        self._report_sometimes({"bytes": stored.bytes})
-                    _check_sum(path, stored, expected)
-            self._done = _plus(self._done, {"bytes": stored.bytes})
+            changes = parse_change_file(path) if transfer.sha256 else None
+            if changes is not None:
+                stored_bytes = self._check_changes(changes, transfer.identities)
+            else:
+                stored_bytes = self._check_file(path, transfer)
+            self._done = _plus(self._done, {"bytes": stored_bytes})
             self._report_sometimes({})
         return {}
+
+    def _check_file(self, path: str, transfer: CheckFiles) -> int:
+        """Read the beginning of a file, or all of it. Return how many bytes were read."""
+        with contextlib.closing(self._store.read(path)) as content:
+            stored = CountedParts(content, self._check_stopped)
+            parts = iter(stored)
+            rest = parts
+            expected = transfer.sha256.get(path)
+            if not transfer.only_checksums:
+                decrypting = decrypted(parts, path, transfer.identities)
+                check_beginning(decrypting, path)
+                # Without a checksum, only decryption detects that the end of the file is missing.
+                rest = parts if expected is not None else decrypting
+            if transfer.sha256:
+                for _ in rest:
+                    self._report_sometimes({"bytes": stored.bytes})
+                _check_sum(path, stored, expected)
+        return stored.bytes
+
+    def _check_changes(self, file: ChangeFile, identities: Sequence[str]) -> int:
+        """Read a file with recorded changes, whose checksum is part of its format. Return how many bytes were read."""
+        with contextlib.closing(self._store.read(file.path)) as content, self._run(["check-changes"], "") as mover:
+            stored = CountedParts(content, self._check_stopped)
+            for part in decrypted(iter(stored), file.path, identities):
+                if not mover.feed(part):
+                    break
+            self._check_stopped()
+            found = _finish(mover, file.path)
+        if (found["replication_id"], found["start"], found["end"]) != (file.replication_id, file.start, file.end):
+            raise TransferError("file-corrupted", f"{file.path} contains other changes than its name says.")
+        return stored.bytes
 
     def _report_sometimes(self, more: Mapping[str, Any]) -> None:
         if (now := time.monotonic()) - self._reported_at >= REPORT_SECONDS:

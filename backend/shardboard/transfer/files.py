@@ -1,5 +1,6 @@
 """Transfers that work on files of a location, without shards."""
 
+import hashlib
 import heapq
 import time
 import uuid
@@ -32,13 +33,15 @@ def read_text(store: Store, path: str) -> str:
         raise TransferError("file-corrupted", f"{path} is not a text file.") from error
 
 
-def write_text(store: Store, transfer: WriteFile) -> None:
-    """Write a text file. Raises TransferError if a file that it describes is missing."""
+def write_text(store: Store, transfer: WriteFile) -> dict[str, Any]:
+    """Write a text file, and return the result of WriteFile. Raises TransferError if a file that it describes is missing."""
     folder = transfer.path.rpartition("/")[0]
     check_sizes(store, folder, transfer.expected)
-    store.write(transfer.path, iter([transfer.text.encode()]))
+    content = transfer.text.encode()
+    store.write(transfer.path, iter([content]))
     if transfer.expected:  # it completes the folder
         store.remove_incomplete(folder)
+    return {"sha256": hashlib.sha256(content).hexdigest()}
 
 
 def check_beginning(content: Iterator[bytes], path: str) -> None:

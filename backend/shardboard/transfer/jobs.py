@@ -67,8 +67,7 @@ class Job:
             case CheckFiles() as transfer:
                 return copy.check_files(transfer)
             case WriteFile() as transfer:
-                files.write_text(store, transfer)
-                return {}
+                return files.write_text(store, transfer)
             case ReadFile(location=Url()):  # only imports read URLs, so that their content is not returned
                 raise TransferError("general-error", "A URL is a source of imports. Its content cannot be returned.")
             case ReadFile() as transfer:

@@ -23,6 +23,7 @@ DEFAULTS: dict[str, Any] = {
     "stderr": "",
     "files": 2,  # files of a recording, each of 100 bytes
     "ends_alone": False,  # whether a recording ends without being stopped
+    "changes": {},  # fields of the position of a checked file
 }
 
 
@@ -67,7 +68,7 @@ def main() -> int:
     if behavior["error"]:
         report(kind="error", **behavior["error"])
     elif behavior["end"]:
-        report(kind="end", **_result(sys.argv[1], count))
+        report(kind="end", **_result(sys.argv[1], count, behavior["changes"]))
     if behavior["status"] < 0:
         os.kill(os.getpid(), -behavior["status"])
         signal.pause()
@@ -96,8 +97,10 @@ def _record(files: int, report: Callable[..., None], *, is_stopped: bool) -> int
     return 100 * stored
 
 
-def _result(command: str, count: int) -> dict[str, Any]:
+def _result(command: str, count: int, changes: dict[str, Any]) -> dict[str, Any]:
     slots = [{"slot": 5, "keys": 7, "digest": "f" * 16}]
+    if command == "check-changes":
+        return {"replication_id": "a" * 40, "start": 100, "end": 200, "bytes": count, **changes}
     if command == "record":
         return {"replication_id": "a" * 40, "offset": count, "recorded_until": count // 100, "reason": "stopped"}
     if command == "replay":

@@ -74,21 +74,62 @@ def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: P
         run(checked)
 
 
-def test_encrypted_changes_are_read_completely_with_the_files_of_their_backup(run: Run, folder: Path) -> None:
-    content = b"".join(age.encrypt([b"\x28\xb5\x2f\xfd", bytes(3 * age.CHUNK_BYTES)], [RECIPIENT]))
+CHANGES = f"{'a' * 40}-100-200-1-2.changes.zst"
+
+
+@pytest.mark.parametrize("ending", ["", ".age"])
+def test_changes_are_read_completely_with_the_files_of_their_backup(run: Run, folder: Path, ending: str) -> None:
+    plain = [b"\x28\xb5\x2f\xfd", bytes(3 * age.CHUNK_BYTES)]
+    content = b"".join(age.encrypt(plain, [RECIPIENT]) if ending else plain)
     (folder / "a.rdb").write_bytes(b"REDIS0011")
-    (folder / "b.age").write_bytes(content)
+    (folder / f"{CHANGES}{ending}").write_bytes(content)
     checked = CheckFiles(
         location=MountPoint(path=str(folder)),
-        paths=["a.rdb", "b.age"],
+        paths=[f"{CHANGES}{ending}", "a.rdb"],
         sha256={"a.rdb": hashlib.sha256(b"REDIS0011").hexdigest()},
         identities=[IDENTITY],
     )
     assert run(checked) == {}
-    (folder / "b.age").write_bytes(content[:-1])
-    assert run(checked.model_copy(update={"sha256": {}})) == {}, "only the beginning is read"
-    with pytest.raises(TransferError, match=r"b\.age is incomplete or was changed"):
+    assert "check-changes" in Path("mover-commands.log").read_text()
+    for behavior, message in (
+        ({"error": {"code": "file-corrupted", "message": "the changes end early"}, "status": 1}, "end early"),
+        ({"changes": {"start": 101}}, "contains other changes than its name says"),
+        ({"changes": {"replication_id": "b" * 40}}, "contains other changes than its name says"),
+    ):
+        with pytest.raises(TransferError, match=message) as caught:
+            run(checked, **behavior)
+        assert caught.value.code == "file-corrupted"
+        assert CHANGES in str(caught.value)
+    assert run(checked.model_copy(update={"sha256": {}}), status=1) == {}, "only the beginning is read"
+
+
+def test_incomplete_encrypted_changes_are_detected(run: Run, folder: Path) -> None:
+    content = b"".join(age.encrypt([b"\x28\xb5\x2f\xfd", bytes(3 * age.CHUNK_BYTES)], [RECIPIENT]))
+    (folder / f"{CHANGES}.age").write_bytes(content[:-1])
+    checked = CheckFiles(
+        location=MountPoint(path=str(folder)), paths=[f"{CHANGES}.age"], sha256={"a": "0" * 64}, identities=[IDENTITY]
+    )
+    with pytest.raises(TransferError, match=r"\.age is incomplete or was changed"):
         run(checked)
+
+
+def test_checksums_are_compared_without_a_private_key(run: Run, folder: Path) -> None:
+    content = bytearray(b"".join(age.encrypt([b"REDIS0011"], [RECIPIENT])))
+    contents = {"a.age": content, "manifest.json": b"{}"}
+    for name, each in contents.items():
+        (folder / name).write_bytes(each)
+    checked = CheckFiles(
+        location=MountPoint(path=str(folder)),
+        paths=list(contents),
+        sha256={name: hashlib.sha256(each).hexdigest() for name, each in contents.items()},
+        only_checksums=True,
+    )
+    assert run(checked) == {}
+    for name, each in contents.items():
+        (folder / name).write_bytes(each[:-1])
+        with pytest.raises(TransferError, match=f"The content of {name} has changed"):
+            run(checked)
+        (folder / name).write_bytes(each)
 
 
 @pytest.mark.parametrize("cut", [1, age.CHUNK_BYTES + age.TAG_BYTES])

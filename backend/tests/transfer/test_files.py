@@ -34,8 +34,9 @@ def run(transfer: WriteFile | ReadFile | ListFiles | DeleteFiles | CheckFiles | 
 
 
 def test_text_files_are_written_read_listed_and_deleted(location: MountPoint, tmp_path: Path) -> None:
-    assert run(WriteFile(location=location, path="db/b.json", text='{"ü": 1}')) == {}
-    assert run(WriteFile(location=location, path="db/a.json", text="")) == {}
+    written = run(WriteFile(location=location, path="db/b.json", text='{"ü": 1}'))
+    assert written == {"sha256": hashlib.sha256((tmp_path / "db/b.json").read_bytes()).hexdigest()}
+    run(WriteFile(location=location, path="db/a.json", text=""))
     assert run(ReadFile(location=location, path="db/b.json")) == {"text": '{"ü": 1}'}
     listed = run(ListFiles(location=location, folder="db"))
     assert [(file["path"], file["bytes"]) for file in listed["files"]] == [("db/a.json", 0), ("db/b.json", 9)]  # type: ignore[attr-defined]

@@ -5,6 +5,7 @@
 //! * `inspect`: standard input -> `compression` -> `rdb`
 //! * `record`: replication stream of a shard -> `changes` -> standard output
 //! * `replay`: standard input -> `changes` -> shards
+//! * `check-changes`: standard input -> `changes`
 //!
 //! `statistics`, `digest` and `analysis` describe the keys that pass. `lines` reports progress and
 //! the result.
@@ -77,6 +78,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
         Task::Replay(options) => {
             file(std::io::stdin()).and_then(|input| replay::run(&options, &password, input, &progress))
         }
+        Task::CheckChanges => file(std::io::stdin()).and_then(|input| changes::check(input, &progress)),
         Task::EndImport(options) => restore::import_mode::end(&options, &password),
         Task::Inspect => file(std::io::stdin()).and_then(|input| inspect::run(input, &progress)),
     };

@@ -21,6 +21,7 @@ Usage: shardboard-mover snapshot --socket=PATH --user=NAME --slots=RANGES --comp
                                [--retry-seconds=N] --live-lines=FD
        shardboard-mover replay --targets=FILE --user=NAME --after=OFFSET [--until=MS] [--slots=RANGES]
                                [--pattern=GLOB]... [--end-of=ID:OFFSET]... --live-lines=FD
+       shardboard-mover check-changes --live-lines=FD
        shardboard-mover end-import --targets=FILE --user=NAME --live-lines=FD
 
 snapshot  writes the keys of these slots (0-5460,6000) of a shard as an RDB file to standard output
@@ -31,6 +32,7 @@ record    follows the changes of a shard, after this position or from now on, an
           standard output, as requested on standard input (lines `next`, `stored`, `stop`)
 replay    reads such files from standard input, and makes their changes to the shards in FILE. With --end-of,
           changes with this replication id after the offset are left out
+check-changes  reads one of these files from standard input, and reports an error if it is damaged
 end-import  ends the import mode of the shards in FILE
 
 With --before-changes, keys that have expired are restored, and other keys of the slots are deleted. Then,
@@ -49,6 +51,7 @@ pub enum Task {
     Inspect,
     Record(record::Options),
     Replay(replay::Options),
+    CheckChanges,
     EndImport(import_mode::Options),
 }
 
@@ -143,6 +146,7 @@ fn task(command: &str, values: Values) -> Result<Task, String> {
             ends: values.ends,
             until: values.until,
         }),
+        "check-changes" => Task::CheckChanges,
         "end-import" => Task::EndImport(import_mode::Options {
             targets: read_targets(&values.targets.ok_or("--targets is required")?)?,
             user: values.user.ok_or("--user is required")?,

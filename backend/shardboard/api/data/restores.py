@@ -19,7 +19,7 @@ from shardboard.schemas.data import restores as schema
 from shardboard.services.data import imports, restore_windows
 from shardboard.services.data import restores as service
 from shardboard.state.cluster import actions
-from shardboard.state.data import restores, transfers
+from shardboard.state.data import recordings, restore_points, restores, transfers
 from shardboard.state.data.restores import Restore
 
 router = ApiRouter(prefix="/v1", tags=["backups"])
@@ -99,7 +99,27 @@ async def list_restore_windows(_viewer: BdbViewer, session: ReadSession, uid: Ui
     The database can be deleted, as long as its backups exist.
     """
     found = await restore_windows.list_windows(session, uid)
-    return query.reply([schema.render_window(each.since, each.until, each.backup_uid) for each in found])
+    return query.reply([schema.render_window(uid, each.since, each.until, each.backup_uid) for each in found])
+
+
+@router.get(
+    "/restore_windows",
+    summary="List restore windows of all databases",
+    response_model=list[schema.RestoreWindow],
+    responses=error_responses(),
+)
+async def list_all_restore_windows(viewer: AnyViewer, session: ReadSession, query: WindowList) -> JSONResponse:
+    """Return the moments to which databases can be restored, by database, oldest first. Includes deleted databases, as long as
+    their backups exist.
+    """
+    uids = [uid for uid in await recordings.bdb_uids(session) if viewer.can_access_database(uid)]
+    return query.reply(
+        [
+            schema.render_window(uid, each.since, each.until, each.backup_uid)
+            for uid in uids
+            for each in (await restore_points.load(session, uid)).windows
+        ]
+    )
 
 
 async def render_restores(session: ReadSession, rows: Sequence[Restore]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from shardboard.api.http.dependencies import WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.schemas.data import backups as schema
-from shardboard.services.data import backup_keys, backups
+from shardboard.services.data import backups
 from shardboard.state.cluster import cluster as clusters
 
 router = ApiRouter(prefix="/v1", tags=["backups"])
@@ -25,12 +25,12 @@ async def verify_backup(editor: BackupEditor, session: WriteSession, uid: Uid) -
     """Restore a backup into a temporary database, and compare the keys with the manifest.
 
     The temporary database is named `verification-of-backup-` and the uid, and has no open port. It needs as much memory as one
-    copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified,
-    and 406 if it is encrypted and its private key is not stored.
+    copy of the data, and is deleted afterwards. If the backup is encrypted and its private key is not stored, nothing is restored:
+    the checksums of its files and of its manifest are compared. `verified` of the backup contains the result and the `method`.
+    Returns 409 while it is verified.
     Required role: `admin`, `cluster_member` or `db_member`.
     """
     await clusters.load_for_update(session)
     backup = await backups.get_backup(session, uid)
-    await backup_keys.identities_for(session, backup)
     action = await verifications.queue_verification(session, backup, editor.username)
     return JSONResponse({"action_uid": action.uid})

@@ -56,22 +56,22 @@ class LocationAccess:
     async def list_files(self, location: Mapping[str, Any], folder: str) -> list[str]:
         """Return the paths of all files in a folder. Raises NotAcceptable or Unavailable with the reason."""
         paths: list[str] = []
-        after = ""
-        while True:
+        after, number, is_truncated = "", 0, True
+        while is_truncated:
+            number += 1
             message = ListFiles.model_validate({"location": location, "folder": folder, "after": after})
-            found, is_truncated = await self._list(message)
+            found, is_truncated = await self._list(message, number)
             paths += found
-            if not is_truncated:
-                return paths
-            after = found[-1]
+            after = found[-1] if found else ""
+        return paths
 
-    async def _list(self, message: ListFiles) -> tuple[list[str], bool]:
-        """Return paths, and whether there are more."""
+    async def _list(self, message: ListFiles, number: int = 1) -> tuple[list[str], bool]:
+        """Return the paths of a page, and whether there are more."""
         _, state = await self._transfers.execute(message)
         if state.result is None:
             raise Unavailable("location_failed", state.error or "The files of the location cannot be listed.")
         try:
-            return file_lists.parse_page(state.result, message.folder, message.after)
+            return file_lists.parse_page(state.result, message.folder, message.after, number)
         except InvalidFileList as error:
             raise Unavailable("location_failed", str(error)) from error
 

@@ -28,7 +28,7 @@ class FinishedBackup:
     location_name: str = ""
     raw_bytes: int = 0
     restorable: bool | None = None
-    """Result of its last test restore; None: not tested."""
+    """Result of its last verification; None: not verified."""
     verification: str = ""
     """A sentence about this result."""
 
@@ -117,9 +117,9 @@ def _size_changed(uid: int, name: str, setting: AlertSetting, succeeded: Sequenc
 
 
 def _not_restorable(uid: int, name: str, succeeded: Sequence[FinishedBackup]) -> Alarm | None:
-    """Return the alarm if the newest tested backup failed its test."""
+    """Return the alarm if the newest verified backup failed its verification."""
     tested = next((each for each in succeeded if each.restorable is not None), None)
     if tested is None or tested.restorable:
         return None
-    description = f"The test restore of a backup of {name} failed: {tested.verification}"
+    description = f"The verification of a backup of {name} failed: {tested.verification}"
     return Alarm("alarm_backup_verification", description, "ERROR", uid, details={"backup_uid": tested.uid})

@@ -1,5 +1,6 @@
 """Files with recorded changes: which of them continue the file of a backup without a gap, in which order."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,10 +103,14 @@ def _without_lost_changes(files: Sequence[ChangeFile], history: History) -> list
     """Leave out files of an old primary that was recorded after another copy had been promoted."""
     order = {identity: number for number, (identity, _) in enumerate(history)}
     known = [file for file in files if file.replication_id in order]
-    kept = []
+    first: dict[int, int] = {}
     for file in known:
         number = order[file.replication_id]
-        later = [each.start for each in known if order[each.replication_id] > number]
-        if not later or file.end <= min(later):
-            kept.append(file)
-    return kept
+        first[number] = min(file.start, first.get(number, file.start))
+    # For each id, the offset at which the history continued with a later id.
+    ends: dict[int, float] = {}
+    end = math.inf
+    for number in sorted(first, reverse=True):
+        ends[number] = end
+        end = min(end, first[number])
+    return [file for file in known if file.end <= ends[order[file.replication_id]]]

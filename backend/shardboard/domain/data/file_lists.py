@@ -3,15 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+MAX_PAGES = 200
+"""Of one folder. Agents return 10,000 files at a time, so these are more files than recordings of years have."""
+
 
 class InvalidFileList(ValueError):
     """The text is a message for users."""
 
 
-def parse_page(result: Mapping[str, Any], folder: str, after: str) -> tuple[list[str], bool]:
-    """Return the paths in a result of ListFiles, and whether there are more. Raises InvalidFileList.
+def parse_page(result: Mapping[str, Any], folder: str, after: str, number: int) -> tuple[list[str], bool]:
+    """Return the paths in a result of ListFiles, and whether there are more. `number` counts the pages of a folder from 1. Raises
+    InvalidFileList.
 
-    A faulty agent must not cause an endless list, or the deletion of files outside the folder.
+    A faulty agent or location must not cause an endless list, or the deletion of files outside the folder.
     """
     files = result.get("files")
     if not isinstance(files, list) or not all(isinstance(each, dict) for each in files):
@@ -22,6 +26,11 @@ def parse_page(result: Mapping[str, Any], folder: str, after: str) -> tuple[list
     is_truncated = bool(result.get("truncated"))
     if (paths or is_truncated) and max(paths[-1:], default="") <= after:
         raise InvalidFileList("The node returned an invalid list of files: it does not continue the previous one.")
+    if is_truncated and number >= MAX_PAGES:
+        raise InvalidFileList(
+            f"The list of files in {folder or 'the location'} does not end after {MAX_PAGES} parts. Check the location, and delete "
+            "files that are not needed."
+        )
     return paths, is_truncated
 
 

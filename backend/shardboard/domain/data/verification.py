@@ -1,9 +1,12 @@
-"""Result of a test restore of a backup: whether all its keys can be restored."""
+"""Result of a verification of a backup: whether all its keys can be restored, or whether its files are those that were written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shardboard.domain.text import plural
+
+RESTORED, CHECKSUMS = "restore", "checksums"
+"""How backups are verified: all keys are restored and compared, or only files are compared with their checksums."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,21 @@ class Verdict:
     detail: str
     """A sentence."""
     seconds: float
-    """Duration of the restore."""
+    """Duration of the restore, or of the comparison."""
     keys: int
     """Restored keys."""
+    method: str = RESTORED
+
+
+def judge_checksums(files: int, *, has_manifest: bool, seconds: float) -> Verdict:
+    """Return the result of a check in which no file has changed. `has_manifest`: whether this includes the manifest."""
+    compared = f"{plural(files, 'encrypted file')}{' and the manifest' if has_manifest else ''}"
+    unknown = "" if has_manifest else " The manifest exists, but its checksum is unknown."
+    detail = (
+        f"{compared} have the checksums with which they were written.{unknown} The keys were not decrypted and not restored, "
+        "because the console has no private key."
+    )
+    return Verdict(ok=True, detail=detail, seconds=round(seconds, 1), keys=0, method=CHECKSUMS)
 
 
 def judge(data: RestoredData, *, keys: int, expires: int, seconds: float) -> Verdict:

@@ -1,5 +1,6 @@
 """The manifest of a backup, from the results of its snapshots. Its content is the same each time that it is built."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,6 +15,8 @@ from shardboard.domain.data.statuses import TransferStatus
 from shardboard.state.data import transfers
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.transfers import Transfer
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 async def build(session: AsyncSession, backup: Backup, snapshots: Sequence[Transfer]) -> Manifest:
@@ -41,6 +44,16 @@ async def build(session: AsyncSession, backup: Backup, snapshots: Sequence[Trans
         analysis=merge_analyses([results[each.uid].analysis for each in ordered]),
         recipients=backup.recipients,
     )
+
+
+async def checksum(session: AsyncSession, writes: Sequence[Transfer]) -> str:
+    """Return the SHA-256 of the file that one of these transfers has written, as its node reported it; empty if it did not. The
+    content of an encrypted manifest differs each time that it is built.
+    """
+    written = [each.uid for each in writes if each.status == TransferStatus.SUCCEEDED]
+    results = await transfers.results(session, written)
+    reported = [str(result.get("sha256")) for result in results.values()]
+    return next(filter(_SHA256.fullmatch, reported), "")
 
 
 def positions(manifest: Manifest) -> list[dict[str, Any]] | None:

@@ -89,6 +89,7 @@ class BackupBdb:
         row.status, row.finished_at = BackupStatus.SUCCEEDED, datetime.now(UTC)
         row.bytes, row.raw_bytes, row.keys = manifest.bytes, manifest.raw_bytes, manifest.keys
         row.positions = backup_manifest.positions(manifest)
+        row.manifest_sha256 = await backup_manifest.checksum(session, context.manifests)
         used = {f"{row.path}/{each.name}" for each in manifest.files}
         row.files_to_delete = [
             each.path for each in context.snapshots if each.status == TransferStatus.ABANDONED and each.path not in used

@@ -2,7 +2,7 @@
 without a gap before keys are deleted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -33,56 +33,71 @@ def is_needed(context: RestoreContext) -> bool:
 
 
 def message(context: RestoreContext, transfer: Transfer) -> ListFiles:
-    """Return the request. `path` of the row is the path after which the list continues: of its first part, the folder."""
+    """Return the request. `path` of the row is the path after which the list continues: of its first page, the folder."""
     location: Any = context.locations[0]
-    return ListFiles(location=location, folder=_folder(transfer), after=transfer.path)
+    return ListFiles(location=location, folder=_folder(transfer, _folders(context)), after=transfer.path)
 
 
 async def advance(session: AsyncSession, context: RestoreContext, poll: Poll) -> Outcome | None:
     """Write the states of the lists, and add the rows of those that are needed next. Returns None if the files are chosen."""
+    pages: dict[str, list[Transfer]] = {folder: [] for folder in _folders(context)}
     for each in context.lists:
+        pages[_folder(each, pages)].append(each)
+    for folder, rows in pages.items():
+        following = _update(folder, rows, poll)
+        session.add_all(following)
+        rows += following
+        if failed := _failure(rows):
+            return Outcome(failed=failed)
+    if not any(_unread(folder, rows) for folder, rows in pages.items()):
+        return await _choose(session, context, pages)
+    return _start(session, context, pages)
+
+
+def _update(folder: str, rows: Sequence[Transfer], poll: Poll) -> list[Transfer]:
+    """Write the states of the pages of a folder. Return the row of the next page, if there is one."""
+    following = []
+    number = len({each.path for each in rows})
+    for each in rows:
+        if each.finished_at is not None:
+            continue
         if each.uid in poll.stalled:
             abandon(each, NO_PROGRESS)
         elif (state := poll.states.get(each.uid)) is not None:
-            apply(each, _checked(each, state))
+            checked, after = _checked(each, state, folder, number)
+            apply(each, checked)
+            if after:  # in the same transaction, so that pages without a following one are the last ones
+                following.append(_new_page(each.node_uid, each.restore_uid, after))
         elif poll.silent.get(each.node_uid, 0.0) >= SILENCE_SECONDS:
             abandon(each, f"Node {each.node_uid} does not respond.")
-    results = await transfers.results(session, [each.uid for each in context.lists])
-    folders = dict.fromkeys(each["recording"]["folder"] for each in _files(context))
-    found: dict[str, list[ChangeFile]] = {}
-    due: list[str] = []
-    for folder in folders:
-        tried = [each for each in context.lists if _folder(each) == folder]
-        if failed := _failure(tried):
-            return Outcome(failed=failed)
-        pages = [results[each.uid] for each in tried if each.status == TransferStatus.SUCCEEDED and each.uid in results]
-        if pages and not pages[-1].get("truncated"):
-            found[folder] = list(filter(None, (parse_change_file(path) for page in pages for path in _paths(page))))
-        elif all(each.finished_at is not None for each in tried):
-            due.append(_paths(pages[-1])[-1] if pages else f"{folder}/")
-    if len(found) == len(folders):
-        return _choose(context, found)
-    return _start(session, context, due)
+    return following
 
 
-def _checked(transfer: Transfer, state: TransferState) -> TransferState:
-    """Return the state, or a failure if its list is invalid."""
+def _checked(transfer: Transfer, state: TransferState, folder: str, number: int) -> tuple[TransferState, str]:
+    """Return the state, or a failure if its list is invalid, and the path after which the next page starts; empty: none."""
     if state.result is None:
-        return state
+        return state, ""
     try:
-        file_lists.parse_page(state.result, _folder(transfer), transfer.path)
+        paths, is_truncated = file_lists.parse_page(state.result, folder, transfer.path, number)
     except InvalidFileList as error:
-        return TransferState(id=state.id, state="ended", error=str(error), error_code="general-error")
-    return state
+        return TransferState(id=state.id, state="ended", error=str(error), error_code="general-error"), ""
+    return state, paths[-1] if is_truncated else ""
 
 
-def _start(session: AsyncSession, context: RestoreContext, due: Sequence[str]) -> Outcome:
+def _unread(folder: str, rows: Sequence[Transfer]) -> list[str]:
+    """Return the paths after which the pages of a folder start that have not been read."""
+    read = {each.path for each in rows if each.status == TransferStatus.SUCCEEDED}
+    return [path for path in dict.fromkeys([f"{folder}/", *(each.path for each in rows)]) if path not in read]
+
+
+def _start(session: AsyncSession, context: RestoreContext, pages: Mapping[str, Sequence[Transfer]]) -> Outcome:
     candidates = [node for node in context.nodes if node.is_available]
-    running = sum(each.finished_at is None for each in context.lists)
-    for number, after in enumerate(due[: max(0, CLUSTER_LIMIT - running)] if candidates else ()):
-        tried = [each.node_uid for each in context.lists if each.path == after]
+    running = {each.path for rows in pages.values() for each in rows if each.finished_at is None}
+    due = [(path, rows) for folder, rows in pages.items() for path in _unread(folder, rows) if path not in running]
+    for number, (after, rows) in enumerate(due[: max(0, CLUSTER_LIMIT - len(running))] if candidates else ()):
+        tried = [each.node_uid for each in rows if each.path == after]
         node = min(candidates, key=lambda each: (tried.count(each.uid), (each.uid + number) % len(candidates)))
-        session.add(new_row(node.uid, TransferKind.LIST_FILES, restore_uid=context.row.uid, path=after))
+        session.add(_new_page(node.uid, context.row.uid, after))
     return Outcome(
         steps=[{"name": "Find the recorded changes", "status": StepStatus.RUNNING}],
         retry_in=POLL_SECONDS / 4,
@@ -90,8 +105,15 @@ def _start(session: AsyncSession, context: RestoreContext, due: Sequence[str]) -
     )
 
 
-def _choose(context: RestoreContext, found: Mapping[str, Sequence[ChangeFile]]) -> Outcome | None:
+def _new_page(node_uid: int, restore_uid: int | None, after: str) -> Transfer:
+    return new_row(node_uid, TransferKind.LIST_FILES, restore_uid=restore_uid, path=after)
+
+
+async def _choose(
+    session: AsyncSession, context: RestoreContext, pages: Mapping[str, Sequence[Transfer]]
+) -> Outcome | None:
     """Write the files with changes to the row. Returns an outcome if some are missing."""
+    found = {folder: await _change_files(session, rows) for folder, rows in pages.items()}
     until = epoch_ms(context.row.until) if context.row.until is not None else 0
     files = []
     for each in _files(context):
@@ -124,10 +146,20 @@ def _files(context: RestoreContext) -> list[dict[str, Any]]:
     return [each for source in context.row.sources for each in source["files"]]
 
 
-def _folder(transfer: Transfer) -> str:
-    return transfer.path.rpartition("/")[0]
+def _folders(context: RestoreContext) -> list[str]:
+    return list(dict.fromkeys(each["recording"]["folder"] for each in _files(context)))
 
 
-def _paths(page: Mapping[str, Any]) -> list[str]:
-    """Return the paths in a result, which was checked before it was stored."""
-    return [str(each["path"]) for each in page["files"]]
+def _folder(transfer: Transfer, folders: Collection[str]) -> str:
+    """Return the folder that is listed. The last file of a page can be in a folder below, which another program created."""
+    folder = transfer.path.rpartition("/")[0]
+    while folder and folder not in folders:
+        folder = folder.rpartition("/")[0]
+    return folder
+
+
+async def _change_files(session: AsyncSession, rows: Sequence[Transfer]) -> list[ChangeFile]:
+    """Return the files in the pages of a folder, which were checked before they were stored."""
+    pages = await transfers.results(session, [each.uid for each in rows if each.status == TransferStatus.SUCCEEDED])
+    paths = (str(each["path"]) for page in pages.values() for each in page["files"])
+    return list(filter(None, map(parse_change_file, paths)))

@@ -58,9 +58,13 @@ class Verification(BaseModel):
 
     at: str
     ok: bool
-    detail: str
-    seconds: float
-    keys: int
+    detail: str = Field(description="Result in a sentence, or why it failed.")
+    seconds: float = Field(description="Duration of the restore, or of the comparison of checksums.")
+    keys: int = Field(description="Keys that were restored.")
+    method: Literal["restore", "checksums"] = Field(
+        description="`restore`: all keys were restored and compared. `checksums`: the console cannot decrypt the backup, so only "
+        "the checksums of its files and of its manifest were compared."
+    )
 
 
 class Backup(BaseModel):
@@ -92,7 +96,8 @@ class Backup(BaseModel):
     is_encrypted: bool
     recipients: list[str] = Field(description="Public keys for which its files are encrypted.")
     is_decryptable: bool = Field(
-        description="Whether it is not encrypted, or the console stores one of its private keys. Other backups are not verified."
+        description="Whether it is not encrypted, or the console stores one of its private keys. Verifications of other backups "
+        "only compare checksums."
     )
     action_uid: str
     originator: str
@@ -217,7 +222,7 @@ def render(
         ],
         "engine_version": row.engine_version,
         "shards_count": row.shards_count,
-        "verified": row.verified,
+        "verified": {"method": "restore", **row.verified} if row.verified else None,
         "runs": row.runs,
         "resumable_until": iso(row.resumable_until) if row.resumable_until else None,
         "retry_at": iso(row.retry_at) if row.retry_at else None,

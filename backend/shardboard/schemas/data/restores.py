@@ -81,6 +81,7 @@ class RestoreWindow(BaseModel):
     from_: str = Field(alias="from", description="The first moment, in UTC.")
     to: str = Field(description="The last moment, in UTC.")
     backup_uid: int = Field(description="The backup from which these moments are restored.")
+    bdb_uid: int
 
 
 class StartedRestore(BaseModel):
@@ -239,10 +240,10 @@ class RestoreRow(Protocol):
     def originator(self) -> str: ...
 
 
-def render_window(since: datetime, until: datetime, backup_uid: int) -> dict[str, Any]:
+def render_window(bdb_uid: int, since: datetime, until: datetime, backup_uid: int) -> dict[str, Any]:
     """Render a window in whole seconds, all of which can be restored."""
     first = since + timedelta(seconds=1) - timedelta(microseconds=1)
-    return {"from": iso(first), "to": iso(until), "backup_uid": backup_uid}
+    return {"from": iso(first), "to": iso(until), "backup_uid": backup_uid, "bdb_uid": bdb_uid}
 
 
 def render(row: RestoreRow, transfers: Sequence[TransferRow], progress: float) -> dict[str, Any]:

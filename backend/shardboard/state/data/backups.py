@@ -72,7 +72,9 @@ class Backup(Base):
     bdb: Mapped[dict[str, Any]] = mapped_column(JSON)
     """Fields of the database without secrets, for the manifest."""
     verified: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    """Result of the last test restore: `{"at", "ok", "detail", "seconds", "keys"}`."""
+    """Result of the last verification: `{"at", "ok", "detail", "seconds", "keys", "method"}`. Without `method`, it was restored."""
+    manifest_sha256: Mapped[str] = mapped_column(default="", server_default="")
+    """Checksum of the file with its manifest; empty: unknown."""
     kept_because: Mapped[str] = mapped_column(default="")
     """Why the retention rules keep it: names separated by commas (`domain/data/retention.py`)."""
     kept_until: Mapped[datetime | None] = mapped_column(UtcDateTime)

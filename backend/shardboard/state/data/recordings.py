@@ -82,6 +82,11 @@ async def list_for_bdb(session: AsyncSession, bdb_uid: int) -> Sequence[Recordin
     return (await session.execute(query)).scalars().all()
 
 
+async def bdb_uids(session: AsyncSession) -> Sequence[int]:
+    """Return the uids of the databases that have recordings, also of deleted ones."""
+    return (await session.execute(select(Recording.bdb_uid).distinct().order_by(Recording.bdb_uid))).scalars().all()
+
+
 async def list_open(session: AsyncSession) -> Sequence[Recording]:
     """Return the recordings that have not ended, oldest first."""
     query = select(Recording).where(Recording.ended_at.is_(None)).order_by(Recording.uid)

@@ -10,10 +10,12 @@ from backend.tests.support import active_database, stored_backups
 from backend.tests.support.active_database import BDB
 from backend.tests.support.database_scope import browser_client, create_user
 
+from shardboard.actions.verifications import VerificationParameters
 from shardboard.console import Console
 from shardboard.domain.data.manifest import Manifest, ManifestFile, parse
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.kit import age_keys
+from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.data import backups, manifest_text, restores
 from shardboard.state.data.locations import BackupLocation
@@ -129,14 +131,18 @@ async def test_restores_use_the_sent_or_stored_private_key(
     assert IDENTITY not in (await client.get("/v1/restores")).text
 
 
-async def test_verifications_require_a_stored_private_key(client: httpx.AsyncClient, encrypted_backup: int) -> None:
-    path = f"/v1/backups/{encrypted_backup}/actions/verify"
-    reply = await client.post(path)
-    assert (reply.status_code, reply.json()["error_code"]) == (406, "missing_backup_key")
-    assert [each["is_decryptable"] for each in (await client.get("/v1/backups")).json()] == [False]
-    await create(client, identities=IDENTITY)
-    assert [each["is_decryptable"] for each in (await client.get("/v1/backups")).json()] == [True]
-    assert (await client.post(path)).status_code == 200
+async def test_verifications_without_a_stored_private_key_compare_checksums(
+    client: httpx.AsyncClient, console: Console, encrypted_backup: int
+) -> None:
+    for is_stored in (False, True):
+        if is_stored:
+            await create(client, identities=IDENTITY)
+        assert [each["is_decryptable"] for each in (await client.get("/v1/backups")).json()] == [is_stored]
+        action_uid = (await client.post(f"/v1/backups/{encrypted_backup}/actions/verify")).json()["action_uid"]
+        async with console.store.begin() as session:
+            action = await session.get_one(Action, action_uid)
+            action.status = "cancelled"
+        assert VerificationParameters.parse(action).only_checksums is not is_stored
 
 
 async def test_found_backups_are_decrypted_when_their_key_is_known(

@@ -98,5 +98,5 @@ def test_a_failed_test_restore_raises_an_alarm_until_a_newer_one_succeeds() -> N
     failed = backup(10, 2, restorable=False, verification="3 slots differ.")
     [alarm] = found(backup(1, 3), failed)
     assert (alarm.type, alarm.details) == ("alarm_backup_verification", {"backup_uid": 2})
-    assert alarm.description == "The test restore of a backup of shop failed: 3 slots differ."
+    assert alarm.description == "The verification of a backup of shop failed: 3 slots differ."
     assert found(backup(1, 3, restorable=True), failed) == []

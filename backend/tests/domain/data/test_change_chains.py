@@ -1,6 +1,7 @@
 """Tests of the choice of files with recorded changes."""
 
 import itertools
+from collections import Counter
 from typing import NamedTuple
 
 from hypothesis import given
@@ -57,6 +58,34 @@ def test_changes_that_an_old_primary_made_after_a_promotion_are_left_out() -> No
     history = [(FIRST, 0), (SECOND, 200)]
     found = chain([file(0, 200), *lost, *promoted], history, Position(FIRST, 0), 390)
     assert found.paths == ["0-200", "200-210", "210-260", "260-400"]
+
+
+class CountedFile(NamedTuple):
+    """Counts how often its positions are read."""
+
+    path: str
+    replication_id: str
+    first: int
+    end: int
+    until: int
+    reads: Counter[str]
+
+    @property
+    def start(self) -> int:
+        self.reads["start"] += 1
+        return self.first
+
+
+def test_the_effort_grows_with_the_number_of_files_not_with_its_square() -> None:
+    count, reads = 2_000, Counter[str]()
+    half = 10 * count // 2
+    files = [
+        CountedFile(f"{n}", FIRST if 10 * n < half else SECOND, 10 * n, 10 * n + 10, 10 * n + 10, reads)
+        for n in range(count)
+    ]
+    found = chain(files, [(FIRST, 0), (SECOND, half)], Position(FIRST, 0), 10 * count)
+    assert len(found.paths) == count
+    assert reads["start"] <= 20 * count
 
 
 def test_files_without_changes_are_passed() -> None:

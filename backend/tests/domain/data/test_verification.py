@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shardboard.domain.data.verification import RestoredData, Verdict, judge
+from shardboard.domain.data.verification import RestoredData, Verdict, judge, judge_checksums
 
 COMPLETE = RestoredData(restored=95, expired=5, unsupported={}, mismatched_slots=0, stored=92)
 
@@ -32,3 +32,15 @@ def test_each_difference_fails_the_verification(changes: dict[str, Any], detail:
     verdict = judge(replace(COMPLETE, **changes), keys=100, expires=10, seconds=1)
     assert not verdict.ok
     assert detail in verdict.detail
+
+
+def test_a_comparison_of_checksums_says_what_was_not_verified() -> None:
+    verdict = judge_checksums(3, has_manifest=True, seconds=2)
+    assert (verdict.ok, verdict.method, verdict.keys) == (True, "checksums", 0)
+    assert verdict.detail == (
+        "3 encrypted files and the manifest have the checksums with which they were written. The keys were not decrypted and not "
+        "restored, because the console has no private key."
+    )
+    assert (
+        "The manifest exists, but its checksum is unknown." in judge_checksums(1, has_manifest=False, seconds=2).detail
+    )

@@ -55,6 +55,7 @@ async def test_a_backup_reads_replicas_and_writes_the_manifest_last(
     bdb_uid = await create_active_database(console)
     await add_location(client)
     complete_all(agents)
+    agents.transfer_results["write_file"] = {"sha256": "b" * 64}
     uid = await start_backup(client, bdb_uid)
     async with running(console):
         backup = await wait_for_backup(console, uid, "succeeded")
@@ -72,6 +73,9 @@ async def test_a_backup_reads_replicas_and_writes_the_manifest_last(
     assert "secret-word" not in text.text
     async with console.store.read() as session:
         assert await backups.manifest(session, uid) == json.loads(text.text)
+        stored = await backups.by_uid(session, uid)
+    assert stored is not None
+    assert stored.manifest_sha256 == "b" * 64
     assert agents.transfers == {}, "nodes keep nothing"
     bdb = await get_bdb(console, bdb_uid)
     assert bdb is not None

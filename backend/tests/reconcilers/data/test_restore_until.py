@@ -2,6 +2,7 @@
 deleted.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from backend.tests.reconcilers.data.data_helpers import running, started, wait_f
 from backend.tests.reconcilers.loop_helpers import create_active_database
 
 from shardboard.console import Console
+from shardboard.domain.data import file_lists
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.recordings import Recording
@@ -161,16 +163,7 @@ async def test_a_damaged_file_with_changes_costs_no_keys(
 async def test_invalid_lists_of_changes_are_reported(
     client: httpx.AsyncClient, console: Console, agents: FakeAgents, recorded_at: datetime, page: dict[str, Any]
 ) -> None:
-    start = agents.start_transfer
-
-    async def answer(node: Any, request: Any) -> Any:
-        state = await start(node, request)
-        if request.transfer.kind == "list_files":
-            agents.end_transfer(request.id, page)
-            state = agents.transfers[request.id]
-        return state
-
-    agents.start_transfer = answer  # type: ignore[method-assign]
+    answer_lists(agents, lambda _: page)
     reply = await restore(client, moment(recorded_at, 1500))
     async with running(console):
         result = await wait_for_restore(console, reply.json()["restore_uid"], "failed")
@@ -178,9 +171,59 @@ async def test_invalid_lists_of_changes_are_reported(
     assert requests(agents) == []
 
 
+def answer_lists(agents: FakeAgents, page: Callable[[Any], dict[str, Any]]) -> None:
+    """Let agents answer requests for lists with a page."""
+    start = agents.start_transfer
+
+    async def answer(node: Any, request: Any) -> Any:
+        state = await start(node, request)
+        if request.transfer.kind == "list_files" and state.result is not None:
+            agents.end_transfer(request.id, page(request.transfer))
+            state = agents.transfers[request.id]
+        return state
+
+    agents.start_transfer = answer  # type: ignore[method-assign]
+
+
+async def test_lists_without_end_fail(
+    client: httpx.AsyncClient,
+    console: Console,
+    agents: FakeAgents,
+    recorded_at: datetime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(file_lists, "MAX_PAGES", 3)
+    answer_lists(agents, lambda request: {"files": [{"path": f"{request.after}a"}], "truncated": True})
+    reply = await restore(client, moment(recorded_at, 1500))
+    async with running(console):
+        result = await wait_for_restore(console, reply.json()["restore_uid"], "failed")
+    assert "does not end after 3 parts" in result["detail"]
+    assert not result["erased"]
+
+
+async def test_lists_are_continued_after_files_of_other_programs(
+    client: httpx.AsyncClient, console: Console, agents: FakeAgents, recorded_at: datetime
+) -> None:
+    """The last file of a page is in a folder below that of the recording."""
+
+    def page(request: Any) -> dict[str, Any]:
+        if request.after.endswith("/"):
+            return {"files": [{"path": f"{request.folder}/0/other"}], "truncated": True}
+        assert request.after == f"{request.folder}/0/other"
+        return {"files": files(request.folder, recorded_at)}
+
+    answer_lists(agents, page)
+    reply = await restore(client, moment(recorded_at, 1500))
+    async with running(console):
+        await wait_for_restore(console, reply.json()["restore_uid"], "succeeded")
+    assert len(started(agents, "list_files")) == 2
+
+
 async def test_the_nearest_restorable_times_are_named(client: httpx.AsyncClient, recorded_at: datetime) -> None:
     windows = (await client.get("/v1/bdbs/1/restore_windows")).json()
-    assert windows == [{"from": "2026-11-30T12:00:00Z", "to": "2026-11-30T13:00:00Z", "backup_uid": 1}]
+    expected = {"from": "2026-11-30T12:00:00Z", "to": "2026-11-30T13:00:00Z", "backup_uid": 1, "bdb_uid": 1}
+    assert windows == [expected]
+    assert (await client.get("/v1/restore_windows")).json() == windows
     for seconds, nearest in ((-1, "12:00:00"), (3601, "13:00:00")):
         reply = await restore(client, moment(recorded_at, seconds))
         assert (reply.status_code, reply.json()["error_code"]) == (406, "no_restore_point")

@@ -13,15 +13,15 @@ from backend.tests.support.real_shards import wait_until
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.actions.data_parameters import RestoreParameters
-from shardboard.actions.verifications import queue_verification
+from shardboard.actions.verifications import VerificationParameters, queue_verification
 from shardboard.console import Console
 from shardboard.domain.cluster.actions import ActionName
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.errors import Conflict
 from shardboard.kit import age_keys
-from shardboard.reconcilers.data.scheduled_verifications import ScheduledVerificationLoop
 from shardboard.reconcilers.data.temporary_databases import TemporaryDatabaseLoop
-from shardboard.reconcilers.data.verifications import VerifyBackup
+from shardboard.reconcilers.data.verifications.scheduled_verifications import ScheduledVerificationLoop
+from shardboard.reconcilers.data.verifications.verifications import VerifyBackup
 from shardboard.reconcilers.databases import bdbs as bdb_steppers
 from shardboard.reconcilers.databases.endpoints import Endpoints
 from shardboard.reconcilers.loop import ActionLoop, Outcome
@@ -31,7 +31,7 @@ from shardboard.state.cluster import actions
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
-from shardboard.state.data import backups
+from shardboard.state.data import backups, transfers
 from shardboard.state.data.backups import Backup
 from shardboard.state.data.locations import BackupLocation
 from shardboard.state.data.restores import Restore
@@ -299,22 +299,79 @@ async def test_new_scheduled_backups_are_verified_one_after_the_other(console: C
     assert old not in verified
 
 
-async def test_scheduled_backups_are_verified_only_if_the_console_has_a_private_key(
-    console: Console, bdb_uid: int
-) -> None:
-    identity = age_keys.generate_identity()
+SHA256 = "a" * 64
+
+
+@pytest.fixture
+async def sealed_uid(console: Console, bdb_uid: int) -> int:
+    """An encrypted scheduled backup whose private key is not stored."""
     await schedule_verifications(console, bdb_uid)
-    uid = await stored_backups.add_backup(console, bdb_uid, NOW, recipients=[age_keys.recipient_of(identity)])
+    recipients = [age_keys.recipient_of(age_keys.generate_identity())]
+    return await stored_backups.add_backup(
+        console, bdb_uid, NOW, recipients=recipients, manifest_sha256=SHA256, path="shop"
+    )
+
+
+def checks(agents: FakeAgents) -> list[Any]:
+    requests: list[Any] = [each.transfer for _, each in agents.started_transfers.values()]
+    return [each for each in requests if each.kind == "check_files"]
+
+
+async def test_without_a_private_key_scheduled_verifications_compare_checksums(
+    console: Console, agents: FakeAgents, sealed_uid: int
+) -> None:
+    agents.transfer_results["check_files"] = {}
+    await ScheduledVerificationLoop(console.store, console.bus).sweep()
+    async with console.store.read() as session:
+        [action] = await actions.list_for_object(session, "backup")
+    assert action.description == f"Verify the checksums of backup {sealed_uid} of database shop"
+    async with running(console, FakeRestore()):
+        assert (await wait_until_ended(console, action.uid)).status == "completed"
+    [check] = checks(agents)
+    assert check.only_checksums
+    assert check.identities == []
+    assert check.sha256 == {"shop/0-16383.rdb.zst": "0" * 64, "shop/manifest.json": SHA256}
+    verified = (await get_backup(console, sealed_uid)).verified
+    assert verified is not None
+    assert (verified["ok"], verified["method"], verified["keys"]) == (True, "checksums", 0)
+
+
+async def test_a_changed_file_of_an_encrypted_backup_is_reported_once(
+    console: Console, agents: FakeAgents, sealed_uid: int
+) -> None:
+    uid = await request(console, sealed_uid)
+    async with running(console, FakeRestore()):
+        await wait_until(lambda: bool(checks(agents)))
+        [identity] = agents.started_transfers
+        agents.end_transfer(identity, error="The content of a file has changed.", error_code="file-corrupted")
+        action = await wait_until_ended(console, uid)
+    assert action.status == "failed"
+    assert len(checks(agents)) == 1, "other nodes would report the same"
+    verified = (await get_backup(console, sealed_uid)).verified
+    assert verified is not None
+    assert (verified["ok"], verified["method"]) == (False, "checksums")
+    assert "cannot verify the files. The content of a file has changed." in verified["detail"]
+
+
+async def test_a_canceled_comparison_of_checksums_ends_its_transfer(
+    console: Console, agents: FakeAgents, sealed_uid: int
+) -> None:
+    uid = await request(console, sealed_uid)
+    async with running(console, FakeRestore()):
+        await wait_until(lambda: bool(checks(agents)))
+        async with console.store.begin() as session:
+            (await session.get_one(Action, uid)).cancelled_by = "ann"
+        assert (await wait_until_ended(console, uid)).status == "cancelled"
+    assert (await get_backup(console, sealed_uid)).verified is None
+    async with console.store.read() as session:
+        assert [each.status for each in await transfers.list_stored_on_nodes(session)] == ["abandoned"]
+
+
+async def test_a_stored_private_key_is_used_for_a_restore(console: Console, bdb_uid: int) -> None:
+    identity = age_keys.generate_identity()
     location_uid = await stored_backups.add_location(console)
-    loop = ScheduledVerificationLoop(console.store, console.bus)
-
-    async def verified() -> list[int]:
-        await loop.sweep()
-        async with console.store.read() as session:
-            return [each.object_uid for each in await actions.list_for_object(session, "backup")]
-
-    assert await verified() == []
-    assert (await get_backup(console, uid)).verified is None
     async with console.store.begin() as session:
         (await session.get_one(BackupLocation, location_uid)).identities = [identity]
-    assert await verified() == [uid]
+    uid = await stored_backups.add_backup(console, bdb_uid, NOW, recipients=[age_keys.recipient_of(identity)])
+    action = await get_action(console, await request(console, uid))
+    assert not VerificationParameters.parse(action).only_checksums

@@ -108,7 +108,17 @@ def test_any_moment_is_restored_into_any_number_of_shards(cluster: LocalCluster,
         f"/v1/bdbs/{recorded}/actions/restore", json={"until": (filled[0] - timedelta(days=1)).isoformat()}
     )
     assert (early.status_code, early.json()["error_code"]) == (406, "no_restore_point")
-    assert list(folder.rglob("*.changes.zst"))
+    files = list(folder.rglob("*.changes.zst"))
+    assert files
+    for path in files:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    reply = ok(cluster.api.post(f"/v1/bdbs/{recorded}/actions/restore", json={"until": filled[0].isoformat()}))
+    failed = wait_for(cluster, f"/v1/restores/{reply['restore_uid']}", status="failed", seconds=240)
+    assert ".changes.zst: the changes" in failed["detail"]
+    assert not failed["erased"]
+    assert contents(cluster, recorded) == changed[1], "a damaged file costs no keys"
 
 
 def kill_shard(cluster: LocalCluster, uid: int, role: str) -> None:

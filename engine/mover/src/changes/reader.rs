@@ -8,6 +8,8 @@ use std::io::{ErrorKind, Read};
 
 const CHUNK: usize = 256 * 1024;
 const MAX_LINE: usize = 128;
+/// Instead of an offset: the first file may start anywhere.
+const ANYWHERE: u64 = u64::MAX;
 /// First bytes of a file that is compressed with zstd.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
@@ -36,6 +38,16 @@ pub struct Reader<'a> {
     offset: u64,
     /// Offset of the next command in the current file. `None`: between files.
     in_file: Option<u64>,
+    /// Where the current file started.
+    start: Option<Position>,
+}
+
+/// Reads one file completely, with its checksum. Returns where its changes start and end.
+pub fn check(source: impl Read) -> Result<(Position, u64)> {
+    let mut reader = Reader::new(source, ANYWHERE, HistoryEnds::new())?;
+    while !matches!(reader.next_change()?, Change::End) {}
+    let start = reader.start.take().ok_or_else(|| reader.corrupted("have no valid start"))?;
+    Ok((start, reader.offset))
 }
 
 impl<'a> Reader<'a> {
@@ -58,6 +70,7 @@ impl<'a> Reader<'a> {
             parser: RequestParser::default(),
             offset: after,
             in_file: None,
+            start: None,
         })
     }
 
@@ -116,7 +129,9 @@ impl<'a> Reader<'a> {
         }
         if let (Some(text), None) = (line.strip_prefix(START), &self.in_file) {
             let start = position(text).ok_or_else(|| self.corrupted("have no valid start"))?;
-            if start.offset > self.offset {
+            if self.offset == ANYWHERE {
+                self.offset = start.offset;
+            } else if start.offset > self.offset {
                 return Err(Error::corrupted(format!(
                     "changes between the offsets {} and {} are missing",
                     self.offset, start.offset
@@ -124,6 +139,7 @@ impl<'a> Reader<'a> {
             }
             self.in_file = Some(start.offset);
             self.limit = self.ends.get(&start.replication_id).copied().unwrap_or(u64::MAX);
+            self.start = Some(start);
             return Ok(None);
         }
         if let (Some(end), Some(at)) = (line.strip_prefix(END), self.in_file) {
@@ -173,7 +189,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn corrupted(&self, what: &str) -> Error {
-        Error::corrupted(format!("the changes after offset {} {what}", self.offset))
+        Error::corrupted(format!("{} {what}", changes_after(self.offset)))
     }
 }
 
@@ -184,7 +200,11 @@ fn position(text: &str) -> Option<Position> {
 }
 
 fn unreadable(offset: u64, error: &std::io::Error) -> Error {
-    Error::corrupted(format!("the changes after offset {offset} cannot be read: {error}"))
+    Error::corrupted(format!("{} cannot be read: {error}", changes_after(offset)))
+}
+
+fn changes_after(offset: u64) -> String {
+    if offset == ANYWHERE { "the changes".into() } else { format!("the changes after offset {offset}") }
 }
 
 #[cfg(test)]
@@ -233,6 +253,23 @@ mod tests {
         let error = commands(&last, middle, HashMap::new()).unwrap_err();
         assert!(error.message.contains("are missing"), "{error}");
         assert!(commands(&all, 101, HashMap::new()).is_err(), "not the end of a command");
+    }
+
+    #[test]
+    fn a_file_is_checked_completely() {
+        let (file, end) = file('a', 100, &["SET a 1", "SET b 1", "SET c 1"]);
+        let (start, checked) = check(&file[..]).unwrap();
+        assert_eq!((start.replication_id, start.offset), ("a".repeat(REPLICATION_ID), 100));
+        assert_eq!(checked, end);
+        assert!(check(&file[..file.len() - 1]).is_err());
+        for index in 0..file.len() {
+            let mut damaged = file.clone();
+            damaged[index] ^= 1;
+            // Byte 5 is the size of the window, which can be larger than necessary.
+            assert!(index == 5 || check(&damaged[..]).is_err(), "byte {index}");
+        }
+        let error = check(&zstd::encode_all(&b""[..], 1).unwrap()[..]).unwrap_err();
+        assert_eq!(error.message, "the changes have no valid start");
     }
 
     #[test]

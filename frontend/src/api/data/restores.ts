@@ -38,6 +38,13 @@ export const restoreWindowsQuery = (bdb: number) =>
     refetchInterval: WINDOWS_POLL_MS,
   });
 
+/** The same of all databases, also of deleted ones. */
+export const allRestoreWindowsQuery = queryOptions({
+  queryKey: ['restore_windows'],
+  queryFn: getQuery<RestoreWindow[]>('/v1/restore_windows'),
+  refetchInterval: WINDOWS_POLL_MS,
+});
+
 export const startRestore = (bdb: number, body: RestoreRequest) =>
   request<StartedRestore>('POST', `/v1/bdbs/${bdb}/actions/restore`, body);
 

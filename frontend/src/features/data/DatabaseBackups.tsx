@@ -25,6 +25,7 @@ interface Props {
 
 export function DatabaseBackups({ bdb, ...table }: Props) {
   const [dialog, setDialog] = useState<'backup' | 'restore' | 'import' | 'export' | null>(null);
+  const [until, setUntil] = useState<number>();
   const may = usePermission('edit');
   const inactiveHint = bdb.status === 'active' ? undefined : 'The database must be active';
   const hint = may ? inactiveHint : ROLE_DENIED_TEXT;
@@ -58,11 +59,14 @@ export function DatabaseBackups({ bdb, ...table }: Props) {
           </EmptyState>
         }
       />
-      <RestoreWindows bdb={bdb.uid} />
+      <RestoreWindows bdb={bdb.uid} denied={hint} onRestore={setUntil} />
       <RestoreTable bdb={bdb.uid} />
       <ScheduleCard bdb={bdb} />
       {dialog === 'backup' && <BackUpNow bdb={bdb} onClose={close} />}
       {dialog === 'restore' && <RestoreDialog target={bdb.uid} onClose={close} />}
+      {until !== undefined && (
+        <RestoreDialog target={bdb.uid} until={until} onClose={() => setUntil(undefined)} />
+      )}
       {dialog === 'export' && <ExportDialog bdb={bdb} onClose={close} />}
       {dialog === 'import' && <ImportDialog bdb={bdb} onClose={close} />}
     </div>

@@ -1,22 +1,43 @@
 /** Restore points of all databases: the age of the newest one is the data that would be lost (RPO). */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { backupsQuery, schedulesQuery } from '@/api/data/backups';
+import { allRestoreWindowsQuery } from '@/api/data/restores';
 import { keptBdbsQuery } from '@/api/databases/bdbs';
 import type { BackupScheduleState } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
+import type { Zone } from '@/lib/time';
 import { Ago, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
+import { useZone } from '@/ui/useZone';
 import { type RecoveryPoints, recoveryPoints } from './backups/recoveryPoints';
+import classes from './data.module.css';
+import { RestoreDialog } from './restores/RestoreDialog';
+import { periodText, pointsText } from './restores/restoreWindows';
 
 const NONE = 'The database has no backup';
 
+interface ChosenTime {
+  bdb: number;
+  /** Epoch milliseconds. */
+  until: number;
+}
+
 type States = readonly BackupScheduleState[] | undefined;
 
-const columnsOf = (states: States): Column<RecoveryPoints>[] => [
+interface ColumnOptions {
+  states: States;
+  may: boolean;
+  zone: Zone;
+  onRestore: (chosen: ChosenTime) => void;
+}
+
+const columnsOf = ({ states, may, zone, onRestore }: ColumnOptions): Column<RecoveryPoints>[] => [
   {
     id: 'name',
     header: 'Database',
@@ -36,15 +57,39 @@ const columnsOf = (states: States): Column<RecoveryPoints>[] => [
     id: 'newest',
     header: 'Newest restore point',
     // Databases without a backup first: their data would be lost completely.
-    sort: ({ newest }) => (newest ? Date.parse(newest.created_at) : 0),
+    sort: ({ newest }) => newest ?? 0,
     cell: ({ newest }) =>
-      newest ? <Ago time={newest.created_at} /> : <Status tone="attention">No backup</Status>,
+      newest ? <Ago time={newest} /> : <Status tone="attention">No backup</Status>,
   },
   {
     id: 'oldest',
     header: 'Oldest restore point',
-    sort: ({ oldest }) => (oldest ? Date.parse(oldest.created_at) : 0),
-    cell: ({ oldest }) => (oldest ? <Ago time={oldest.created_at} /> : <Dash reason={NONE} />),
+    sort: ({ oldest }) => oldest ?? 0,
+    cell: ({ oldest }) => (oldest ? <Ago time={oldest} /> : <Dash reason={NONE} />),
+  },
+  {
+    id: 'periods',
+    header: 'Points in time',
+    cell: ({ bdb_uid, periods }) => {
+      const last = periods.at(-1);
+      if (!last) return <Dash reason="No recorded changes follow a backup of the database" />;
+      return (
+        <div className={classes.points}>
+          <span title={periods.map((each) => periodText(each, zone)).join('\n')}>
+            {pointsText(periods, zone)}
+          </span>
+          <button
+            type="button"
+            className={classes.open}
+            disabled={!may}
+            title={may ? undefined : ROLE_DENIED_TEXT}
+            onClick={() => onRestore({ bdb: bdb_uid, until: last.to })}
+          >
+            Restore to a time…
+          </button>
+        </div>
+      );
+    },
   },
   {
     id: 'next',
@@ -101,17 +146,28 @@ export function RecoveryPointTable() {
   const { data: backups } = useQuery(backupsQuery);
   const { data: bdbs } = useQuery(keptBdbsQuery);
   const { data: states } = useQuery(schedulesQuery);
-  const rows = backups && bdbs && recoveryPoints(backups, bdbs);
+  const { data: windows } = useQuery(allRestoreWindowsQuery);
+  const zone = useZone();
+  const may = usePermission('edit');
+  const [chosen, setChosen] = useState<ChosenTime>();
+  const rows = backups && bdbs && recoveryPoints(backups, bdbs, windows ?? []);
   if (rows?.length === 0) return null;
   return (
     <Card flush title="Restore points">
       <DataTable
         label="Restore points"
-        columns={columnsOf(states)}
+        columns={columnsOf({ states, may, zone, onRestore: setChosen })}
         rows={rows}
         rowKey={({ bdb_uid }) => bdb_uid}
         initialSort={{ id: 'newest' }}
       />
+      {chosen && (
+        <RestoreDialog
+          target={chosen.bdb}
+          until={chosen.until}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
     </Card>
   );
 }

@@ -125,9 +125,9 @@ export function BackupDialogs({ dialog, onClose }: DialogsProps) {
         onConfirm={() => invalidateAfter(verifyBackup(backup.uid))}
         onClose={onClose}
       >
-        The backup is restored into a temporary database, and its keys are compared with those of
-        the backup. This requires free memory for the data. Afterwards, the temporary database is
-        deleted.
+        {backup.is_decryptable
+          ? 'The backup is restored into a temporary database, and its keys are compared with those of the backup. This requires free memory for the data. Afterwards, the temporary database is deleted.'
+          : 'The console has no private key of this backup. It compares the checksums of the encrypted files and of the manifest, which shows whether they were changed. Whether the keys can be restored is not verified. To verify this too, add the private key to a location.'}
       </SubmitDialog>
     );
   if (name === 'download')

@@ -30,7 +30,7 @@ export function EncryptedMark({ backup }: { backup: Pick<Backup, 'is_encrypted'>
 
 export function Verified({ backup }: { backup: Backup }) {
   const result = verification(backup);
-  if (!result) return <Dash reason="The backup has not been restored for a test" />;
+  if (!result) return <Dash reason="The backup has not been verified" />;
   return (
     <Status tone={result.tone} title={result.title}>
       <span>

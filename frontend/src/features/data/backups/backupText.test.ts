@@ -91,28 +91,37 @@ it('the trigger of an export is the call, not the user', () => {
 });
 
 describe('the verification', () => {
-  const BACKUP = { status: 'succeeded', is_decryptable: true } as const;
-  const verified = { at: '2026-01-01T00:00:00Z', ok: true, detail: '', seconds: 41, keys: 2100 };
+  const verified = {
+    at: '2026-01-01T00:00:00Z',
+    ok: true,
+    detail: '',
+    seconds: 41,
+    keys: 2100,
+    method: 'restore',
+  } as const;
 
-  it('is null for backups that have not been tested', () => {
-    expect(verification({ ...BACKUP, verified: null })).toBeNull();
+  it('is null for backups that have not been verified', () => {
+    expect(verification({ verified: null })).toBeNull();
   });
 
-  it('is not possible without a private key', () => {
-    const unreadable = { ...BACKUP, verified: null, is_decryptable: false } as const;
-    expect(verification(unreadable)?.text).toBe('Not verified: the console has no private key');
-    expect(verification({ ...unreadable, status: 'failed' })).toBeNull();
+  it('is not called the same if only checksums were compared', () => {
+    const compared = { ...verified, method: 'checksums', detail: '3 files match.' } as const;
+    expect(verification({ verified: compared })).toEqual({
+      tone: 'ok',
+      text: 'Checksums verified',
+      title: '3 files match.',
+    });
   });
 
   it('names keys and duration of the test', () => {
-    expect(plain(verification({ ...BACKUP, verified })?.title ?? '')).toBe(
+    expect(plain(verification({ verified })?.title ?? '')).toBe(
       'Restored 2,100 keys into a temporary database in 41 s.',
     );
   });
 
   it('shows the reason of a failed test', () => {
     const failed = { ...verified, ok: false, detail: 'Slot 7 differs' };
-    expect(verification({ ...BACKUP, verified: failed })).toEqual({
+    expect(verification({ verified: failed })).toEqual({
       tone: 'broken',
       text: 'Failed',
       title: 'Slot 7 differs',

@@ -59,26 +59,16 @@ export const TRIGGERS: Record<Backup['trigger'], string> = {
 export const triggerText = ({ kind, trigger }: Pick<Backup, 'kind' | 'trigger'>): string =>
   kind === 'export' ? 'Export' : TRIGGERS[trigger];
 
-/** Return the result of the last restore test, or why it is not possible; null if the backup has not been tested. */
-export function verification({
-  status,
-  verified,
-  is_decryptable,
-}: Pick<Backup, 'status' | 'verified' | 'is_decryptable'>): {
+/** Return the result of the last verification; null if the backup has not been verified. */
+export function verification({ verified }: Pick<Backup, 'verified'>): {
   tone: Tone;
   text: string;
   title: string;
 } | null {
-  if (!verified)
-    return is_decryptable || !isRestorable({ status })
-      ? null
-      : {
-          tone: 'unknown',
-          text: 'Not verified: the console has no private key',
-          title: 'To verify the backup, add its private key to a location',
-        };
-  const { ok, keys, seconds, detail } = verified;
+  if (!verified) return null;
+  const { ok, keys, seconds, detail, method } = verified;
   if (!ok) return { tone: 'broken', text: 'Failed', title: detail };
+  if (method === 'checksums') return { tone: 'ok', text: 'Checksums verified', title: detail };
   const title = `Restored ${plural(keys, 'key')} into a temporary database in ${duration(seconds)}. ${detail}`;
   return { tone: 'ok', text: 'Verified', title: title.trim() };
 }

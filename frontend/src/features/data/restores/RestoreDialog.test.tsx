@@ -13,8 +13,8 @@ import { RestoreDialog } from './RestoreDialog';
 import { RestoreWindows } from './RestoreWindows';
 
 const WINDOWS: RestoreWindow[] = [
-  { from: '2026-11-30T10:00:00Z', to: '2026-11-30T11:00:00Z', backup_uid: 3 },
-  { from: '2026-11-30T11:00:00Z', to: '2026-11-30T12:30:05Z', backup_uid: 4 },
+  { from: '2026-11-30T10:00:00Z', to: '2026-11-30T11:00:00Z', backup_uid: 3, bdb_uid: 1 },
+  { from: '2026-11-30T11:00:00Z', to: '2026-11-30T12:30:05Z', backup_uid: 4, bdb_uid: 1 },
 ];
 const BACKUP = {
   uid: 4,
@@ -97,6 +97,24 @@ describe('the restore dialog', () => {
     expect(button().disabled).toBe(true);
   });
 
+  it('starts with a chosen point in time', () => {
+    const until = Date.parse('2026-11-30T11:59:59Z');
+    show(<RestoreDialog target={1} until={until} onClose={closed} />);
+    screen.getByText('Restore to a point in time');
+    const field = screen.getByLabelText<HTMLInputElement>(/^Point in time \(UTC\)/);
+    expect(field.value).toContain('2026-11-30T11:59:59');
+  });
+
+  it('restores points in time of a deleted database into another one', () => {
+    client.setQueryData(bdbsQuery.queryKey, [{ uid: 2, name: 'copy' }] as Bdb[]);
+    show(<RestoreDialog target={1} until={Date.parse('2026-11-30T12:00:00Z')} onClose={closed} />);
+    expect(screen.getByLabelText<HTMLSelectElement>(/^Into database/).value).toBe('1');
+    screen.getByText('Choose a database');
+    expect(screen.queryByLabelText(/^Type copy/)).toBeNull();
+    enter(/^Into database/, '2');
+    screen.getByLabelText(/^Type copy/);
+  });
+
   it('offers only backups if changes were not recorded', () => {
     client.setQueryData(restoreWindowsQuery(1).queryKey, []);
     show(<RestoreDialog target={1} onClose={closed} />);
@@ -106,14 +124,19 @@ describe('the restore dialog', () => {
 });
 
 describe('the points in time of a database', () => {
-  it('are shown as periods', () => {
-    show(<RestoreWindows bdb={1} />);
+  it('are shown as periods, and as windows of backups', () => {
+    const restored = vi.fn();
+    show(<RestoreWindows bdb={1} denied={undefined} onRestore={restored} />);
     screen.getByText('Any second from 2026-11-30 10:00:00 UTC to 2026-11-30 12:30:05 UTC');
+    const rows = screen.getAllByRole('row').map((row) => row.textContent);
+    expect(rows[1]).toContain('42026-11-30 11:00:00 UTC2026-11-30 12:30:05 UTC');
+    fireEvent.click(screen.getByRole('button', { name: 'Restore to a time…' }));
+    expect(restored).toHaveBeenCalledWith(Date.parse('2026-11-30T12:30:05Z'));
   });
 
   it('are hidden if there are none', () => {
     client.setQueryData(restoreWindowsQuery(1).queryKey, []);
-    show(<RestoreWindows bdb={1} />);
+    show(<RestoreWindows bdb={1} denied={undefined} onRestore={vi.fn()} />);
     expect(screen.queryByText('Points in time')).toBeNull();
   });
 });

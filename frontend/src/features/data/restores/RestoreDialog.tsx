@@ -35,20 +35,22 @@ import { TimeField } from './TimeField';
 interface Props {
   /** Uid of the initially selected backup; undefined for the newest one of the target. */
   backup?: number;
-  /** Uid of the initially selected database. */
+  /** Uid of the database whose points in time are offered, and which is selected initially. It can be deleted. */
   target: number;
+  /** Initially selected point in time in epoch milliseconds; undefined to restore a backup. */
+  until?: number;
   onClose: () => void;
 }
 
-export function RestoreDialog({ backup, target, onClose }: Props) {
+export function RestoreDialog({ backup, target, until, onClose }: Props) {
   const backups = newestFirst(useQuery(backupsQuery).data?.filter(isRestorable) ?? []);
   const bdbs = useQuery(keptBdbsQuery).data ?? [];
   const newest = backups.find(({ bdb_uid }) => bdb_uid === target) ?? backups[0];
   const windows = periods(useQuery(restoreWindowsQuery(target)).data ?? []);
   const zone = useZone();
   const form = useForm<RestoreValues>({
-    point: 'backup',
-    until: null,
+    point: until === undefined ? 'backup' : 'time',
+    until: until ?? null,
     backup: backup ?? null,
     target,
     mode: 'replace',
@@ -83,7 +85,7 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
             <TimeField
               value={values.until}
               windows={windows}
-              onChange={(until) => form.set({ until })}
+              onChange={(moment) => form.set({ until: moment })}
             />
           ) : (
             <BackupField form={form} backups={backups} chosen={values.backup} />
@@ -107,7 +109,10 @@ export function RestoreDialog({ backup, target, onClose }: Props) {
                 confirmation: '',
               })
             }
-            data={bdbs.map(({ uid, name }) => ({ value: String(uid), label: name }))}
+            data={[
+              ...(bdb ? [] : [{ value: String(target), label: 'Choose a database' }]),
+              ...bdbs.map(({ uid, name }) => ({ value: String(uid), label: name })),
+            ]}
           />
           {!isTime && <ModeField form={form} />}
           <Textarea

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { barParts, momentError, periods, periodText } from './restoreWindows';
+import { barParts, momentError, periods, periodText, windowRows } from './restoreWindows';
 
 const window = (from: string, to: string, backup_uid = 1) => ({
   from: `2026-11-30T${from}Z`,
   to: `2026-11-30T${to}Z`,
   backup_uid,
+  bdb_uid: 1,
 });
 const at = (time: string) => Date.parse(`2026-11-30T${time}Z`);
 
@@ -21,6 +22,19 @@ describe('restore windows', () => {
       { from: at('13:00:00'), to: at('14:00:00') },
     ]);
     expect(periods([])).toEqual([]);
+  });
+
+  it('have gaps if no recording continues the previous one', () => {
+    const rows = windowRows([
+      window('10:00:00', '11:00:00'),
+      window('11:00:01', '12:00:00', 2),
+      window('13:00:00', '14:00:00', 3),
+    ]);
+    expect(rows.map(({ backup_uid, gap }) => [backup_uid, gap])).toEqual([
+      [3, 3_600_000],
+      [2, 0],
+      [1, 0],
+    ]);
   });
 
   it('are named with their time zone', () => {

@@ -1,4 +1,5 @@
-"""Verification of a backup: restores it into a temporary database, and compares the keys with the manifest.
+"""Verification of a backup: restores it into a temporary database, and compares the keys with the manifest. Of encrypted backups
+that the console cannot decrypt, only checksums are compared (`checksum_verifications.py`).
 
 The step that creates the database, and the one that starts the restore, write the uid to the action in the same transaction, so a
 console that is killed in between continues with them. `TemporaryDatabaseLoop` deletes the database after the action, however it
@@ -15,13 +16,15 @@ from shardboard.actions.verifications import VerificationParameters, record_resu
 from shardboard.domain.cluster.actions import step_status
 from shardboard.domain.data import manifest as manifests
 from shardboard.domain.data.statuses import SUCCESSES, RestoreStatus
-from shardboard.domain.data.verification import RestoredData, Verdict, judge
+from shardboard.domain.data.verification import CHECKSUMS, RESTORED, RestoredData, Verdict, judge
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.driver import valkey_cluster
 from shardboard.driver.interfaces import Agents
 from shardboard.errors import ApiError
 from shardboard.reconcilers import load_database
 from shardboard.reconcilers.data.requests import DataRequests
+from shardboard.reconcilers.data.verifications import checksum_verifications
+from shardboard.reconcilers.data.verifications.checksum_verifications import ChecksumVerification
 from shardboard.reconcilers.lease import leased_transaction
 from shardboard.reconcilers.loop import Outcome
 from shardboard.state.cluster.actions import Action
@@ -42,11 +45,14 @@ class VerifyBackup:
         self._store = store
         self._agents = agents
         self._requests = requests
+        self._checksums = ChecksumVerification(store, agents)
 
     async def step(self, action: Action) -> Outcome:
         if action.cancelled_by:
             return Outcome(cancelled=True)
         parameters = VerificationParameters.parse(action)
+        if parameters.only_checksums:
+            return await self._checksums.step(action)
         if parameters.bdb_uid is None:
             return await self._create(action)
         if parameters.restore_uid is None:
@@ -127,15 +133,19 @@ class VerifyBackup:
         await _save(session, action, Verdict(**outcome.facts))
 
     async def fail(self, session: AsyncSession, action: Action, reason: str) -> None:
+        parameters = VerificationParameters.parse(action)
+        if parameters.only_checksums:
+            await checksum_verifications.stop(session, action)
         if action.cancelled_by:
             return
-        uid = VerificationParameters.parse(action).restore_uid
+        uid = parameters.restore_uid
         restore = await restores.by_uid(session, uid) if uid is not None else None
         seconds = 0.0
         if restore is not None and restore.finished_at is not None:
             seconds = round((restore.finished_at - restore.created_at).total_seconds(), 1)
         keys = restore.restored if restore is not None else 0
-        await _save(session, action, Verdict(ok=False, detail=reason, seconds=seconds, keys=keys))
+        method = CHECKSUMS if parameters.only_checksums else RESTORED
+        await _save(session, action, Verdict(ok=False, detail=reason, seconds=seconds, keys=keys, method=method))
 
 
 def _running(step: int, progress: float) -> Outcome:

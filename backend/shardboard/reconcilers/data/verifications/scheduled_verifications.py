@@ -9,13 +9,13 @@ from shardboard.domain.databases import backup_rules
 from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.reconcilers.polling_loop import PollingLoop
 from shardboard.state.cluster import actions
-from shardboard.state.data import backups, locations
+from shardboard.state.data import backups
 from shardboard.state.data.backups import Backup
 from shardboard.state.databases import bdbs
 
 
 class ScheduledVerificationLoop(PollingLoop):
-    """Only the newest backup of a database is verified, if the console can decrypt it. A canceled verification is not repeated."""
+    """Only the newest backup of a database is verified. A canceled verification is not repeated."""
 
     changes = frozenset({"backup", "action", "bdb"})
 
@@ -39,13 +39,10 @@ async def _next_backup(session: AsyncSession) -> Backup | None:
     if any(each.current_name == ActionName.VERIFY_BACKUP and each.status in OPEN_STATUSES for each in requested):
         return None
     newest = await backups.newest(session, verified, BackupKind.BACKUP)
-    keys = await locations.stored_keys(session)
     for backup in sorted(newest.values(), key=lambda each: each.created_at):
         is_new = backup.status == BackupStatus.SUCCEEDED and backup.verified is None
-        is_decryptable = not backup.recipients or not keys.isdisjoint(backup.recipients)
         if (
             is_new
-            and is_decryptable
             and backup.trigger == BackupTrigger.SCHEDULE
             and not any(each.object_uid == backup.uid for each in requested)
         ):
