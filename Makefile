@@ -94,10 +94,14 @@ test-chaos: proxy ## Briefly test client libraries while shards and proxies fail
 	@$(if $(ALL),SHARDBOARD_KILLS=50) $(bin)/pytest --quiet engine/testkit/chaos engine/tier
 	@$(bin)/python engine/testkit/chaos --short --seed 1
 	@$(if $(ALL),$(bin)/python engine/testkit/conformance/reply_injection.py --check)
+	@$(if $(ALL),$(bin)/python engine/testkit/conformance/fuzz.py --seed 1 --seconds 120)
+	@$(if $(ALL),$(bin)/python engine/testkit/conformance/hostile.py --seed 1 --seconds 30)
 	@$(bin)/python engine/tier/oracle --seed 1 --rounds $(if $(ALL),40,8)
 
 .PHONY: torture
-torture: setup-tests ## Compare the flash module with a plain server by random commands for hours
+torture: setup-tests proxy ## Compare the proxy and the flash module with a plain server by random commands for hours
+	@$(bin)/python engine/testkit/conformance/fuzz.py --seconds 3600
+	@$(bin)/python engine/testkit/conformance/hostile.py --seconds 240
 	@$(bin)/python engine/tier/oracle --rounds 1000
 
 .PHONY: chaos

@@ -25,6 +25,13 @@ def derive_password(admin_password: str) -> str:
     return hmac.new(admin_password.encode(), USER.encode(), hashlib.sha256).hexdigest()
 
 
+def info_section(admin_password: str) -> str:
+    """Return the section with which proxies of one database send INFO (`engine/proxy/src/worker/requests/fanout.rs`). They derive
+    it from the password for canary writes. Users may run INFO only with it, so that their scripts may not.
+    """
+    return derive_password(admin_password)[:32]
+
+
 def settings_for(admin_password: str, per_second: int) -> ProxyCanary | None:
     """Return the canary settings for the proxies of one database; None if `per_second` is 0 (no canary writes)."""
     if per_second == 0:

@@ -79,6 +79,8 @@ class NodeFacts(Reply):
     """None: the agent is from an earlier release."""
     probes_per_second: Count | None = None
     """Maximum number of PINGs and canary writes per shard. None: the agent is from an earlier release."""
+    hides_internals: bool = False
+    """Whether its proxy supports users who may not run CLUSTER and INFO (`info_section` in `canary.py`)."""
 
 
 class CertificateRequest(RenamedFields, Reply):

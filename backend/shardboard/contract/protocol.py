@@ -27,7 +27,19 @@ FIRST_PROTOCOL = 1
 
 ADDED_FIELDS: Mapping[str, frozenset[str]] = {
     "NodeFacts": frozenset(
-        {"addresses", "cpus", "firewall", "flash_path", "flash_size", "host", "memtier_version", "probes_per_second"}
+        {
+            *(
+                "addresses",
+                "cpus",
+                "firewall",
+                "flash_path",
+                "flash_size",
+                "hides_internals",
+                "host",
+                "memtier_version",
+            ),
+            "probes_per_second",
+        }
     ),
     "Sample": frozenset({"tiers", "outages", "proxy_missing", "late_proxy"}),
     "SlotsMoved": frozenset({"pause"}),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from shardboard.domain.access.internals import hiding_rules
 from shardboard.domain.databases import disabled_commands
 from shardboard.domain.databases.connection_reserve import engine_limit
 from shardboard.domain.databases.creation import DesiredShard
@@ -12,10 +13,10 @@ from shardboard.driver.interfaces import NodeRef, ShardTls
 from shardboard.driver.valkey_cluster import EngineSettings, ShardRef
 from shardboard.pki.shard_certificates import ShardCertificates
 from shardboard.state.cluster import nodes
-from shardboard.state.cluster.nodes import Node
+from shardboard.state.cluster.nodes import ReadNode
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 
@@ -44,8 +45,8 @@ async def database(store: Store, uid: int) -> DesiredDatabase | None:
         bdb = await bdbs.by_uid(session, uid)
         if bdb is None:
             return None
-        node_refs = {node.uid: node_ref(node) for node in await nodes.list_all(session)}
-        rows = await shards.list_for_bdb(session, uid)
+        node_refs = {node.uid: node_ref(node) for node in await nodes.list_stored(session)}
+        rows = await shards.list_conditions(session, bdb_uid=uid)
     references = {row.uid: shard_ref(row, node_refs[row.node_uid]) for row in rows}
     primaries = [
         references[row.uid]
@@ -58,7 +59,7 @@ async def database(store: Store, uid: int) -> DesiredDatabase | None:
     )
 
 
-def node_ref(node: Node) -> NodeRef:
+def node_ref(node: ReadNode) -> NodeRef:
     return NodeRef(node.uid, node.addr, node.agent_port)
 
 
@@ -84,7 +85,10 @@ def engine_settings(bdb: Bdb) -> EngineSettings:
             config["maxclients"], bdb.shards_count * (2 if bdb.replication else 1) if bdb.sharding else 1
         ),
         io_threads=bdb.io_threads,
-        disabled_commands=disabled_commands.rules(config.get("disabled_commands", "")),
+        disabled_commands=(
+            *disabled_commands.rules(config.get("disabled_commands", "")),
+            *(hiding_rules(bdb.info_sections) if bdb.hides_internals else ()),
+        ),
         tls=shard_tls(bdb),
     )
 
@@ -97,7 +101,7 @@ def shard_tls(bdb: Bdb) -> ShardTls | None:
     return ShardTls(cas=certificates.trusted, certificate=certificates.certificate, key=certificates.key)
 
 
-def shard_ref(row: Shard, node: NodeRef) -> ShardRef:
+def shard_ref(row: ReadShard, node: NodeRef) -> ShardRef:
     return ShardRef(
         uid=row.uid,
         node=node,

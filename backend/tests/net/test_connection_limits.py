@@ -143,6 +143,20 @@ async def test_slow_responses_are_not_disconnected(port: int, reply_allowed: asy
     writer.close()
 
 
+@pytest.fixture
+def short_idle_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "IDLE_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("short_idle_time")
+async def test_idle_connections_are_closed(port: int) -> None:
+    reader, writer = await connect(port, "127.0.0.2")
+    writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+    async with asyncio.timeout(60):
+        assert (await read_until_closed(reader)).endswith(b"body")
+    writer.close()
+
+
 async def test_client_may_be_idle_longer_between_requests(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """This is also true if the reply was sent before the body of its request arrived."""
     monkeypatch.setattr(connection_limits, "HEAD_SECONDS", 0.2)

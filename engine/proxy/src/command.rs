@@ -167,10 +167,7 @@ impl Command {
         match self.keys {
             Keys::None | Keys::Unknown => None,
             Keys::Range(first, ..) => args.get(first),
-            Keys::Counted(at, _) => match resp::decimal(args.get(at)?) {
-                Some(1..) => args.get(at + 1),
-                _ => None,
-            },
+            Keys::Counted(at, _) => (count(args.get(at)?) > 0).then(|| args.get(at + 1)).flatten(),
             Keys::DestinationAndCounted | Keys::Sort | Keys::Georadius => args.get(1),
             Keys::Streams => args.get(ReadOptions::parse(args).streams? + 1),
         }
@@ -188,8 +185,8 @@ impl Command {
     fn key_positions(&self, args: &Args<'_>) -> (Option<usize>, Range<usize>, usize) {
         let len = args.len();
         let counted = |at: usize, step: usize| {
-            let count = args.get(at).and_then(resp::decimal).and_then(|count| usize::try_from(count).ok());
-            at + 1..count.unwrap_or(0).saturating_mul(step).saturating_add(at + 1).min(len)
+            let count = args.get(at).map_or(0, count);
+            at + 1..count.saturating_mul(step).saturating_add(at + 1).min(len)
         };
         match self.keys {
             Keys::None | Keys::Unknown => (None, 0..0, 1),
@@ -207,6 +204,17 @@ impl Command {
             Keys::Georadius => (Some(1), georadius_destination(args), 1),
         }
     }
+}
+
+/// Returns the number of keys as the engine reads it to find them, with `atoi`. It refuses numbers
+/// like `1x` only on the shard of the first key.
+fn count(arg: &[u8]) -> usize {
+    let arg = arg.trim_ascii_start();
+    let digits = arg.strip_prefix(b"+").unwrap_or(arg);
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let number =
+        digits.fold(0i64, |number, digit| number.saturating_mul(10).saturating_add(i64::from(digit - b'0')));
+    usize::try_from(number as i32).unwrap_or(0)
 }
 
 /// Positions of the options of XREAD and XREADGROUP.

@@ -16,14 +16,15 @@ pub fn decimal(bytes: &[u8]) -> Option<i64> {
         _ if digits.len() > 19 => return None,
         _ => {}
     }
+    // Negative, because the lowest number has no positive counterpart.
     let mut value: i64 = 0;
     for &digit in digits {
         if !digit.is_ascii_digit() {
             return None;
         }
-        value = value.checked_mul(10)?.checked_add(i64::from(digit - b'0'))?;
+        value = value.checked_mul(10)?.checked_sub(i64::from(digit - b'0'))?;
     }
-    Some(if negative { -value } else { value })
+    if negative { Some(value) } else { value.checked_neg() }
 }
 
 /// Reason why a line contains no valid number.
@@ -69,8 +70,9 @@ fn terminated(buf: &[u8], at: usize, value: i64) -> Result<Option<(i64, usize)>,
 fn uncommon(buf: &[u8], at: usize) -> Result<Option<(i64, usize)>, LineError> {
     match buf[at..].iter().take(MAX_LINE).position(|&b| b == b'\r') {
         Some(n) => {
-            let value = decimal(&buf[at..at + n]).ok_or(LineError::Number)?;
-            terminated(buf, at + n, value)
+            // The engine checks the end of the line first.
+            let Some((_, next)) = terminated(buf, at + n, 0)? else { return Ok(None) };
+            decimal(&buf[at..at + n]).map(|value| Some((value, next))).ok_or(LineError::Number)
         }
         None if buf.len() - at >= MAX_LINE => Err(LineError::Number),
         None => Ok(None),
@@ -86,6 +88,7 @@ mod tests {
         assert_eq!(decimal(b"0"), Some(0));
         assert_eq!(decimal(b"-1"), Some(-1));
         assert_eq!(decimal(b"9223372036854775807"), Some(i64::MAX));
+        assert_eq!(decimal(b"-9223372036854775808"), Some(i64::MIN));
         for wrong in [&b""[..], b"-", b"-0", b"01", b"+1", b"1a", b" 1", b"9223372036854775808"] {
             assert_eq!(decimal(wrong), None, "{wrong:?}");
         }
@@ -102,5 +105,7 @@ mod tests {
         assert_eq!(line_number(b"00\r\n", 0), Err(LineError::Number));
         assert_eq!(line_number(b"12\rX", 0), Err(LineError::Terminator));
         assert_eq!(line_number(b"-1\rX", 0), Err(LineError::Terminator));
+        assert_eq!(line_number(b"\rX", 0), Err(LineError::Terminator));
+        assert_eq!(line_number(b"x\r", 0), Ok(None));
     }
 }

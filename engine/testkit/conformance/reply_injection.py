@@ -213,17 +213,22 @@ def scripts() -> Iterator[list[bytes]]:
 
 def documented(reader: Any) -> Iterator[tuple[str, int, list[bytes]]]:
     """Generate name, arity and tokens of every command and subcommand."""
-    documentation = pairs(reader.ask("COMMAND", "DOCS"))
-    commands: dict[str, list[bytes]] = {}
-    for name, details in documentation.items():
-        details = pairs(details)
-        commands[name] = list(tokens(arguments(details.get("arguments", []))))
-        for subcommand, detail in pairs(details.get("subcommands", [])).items():
-            commands[subcommand] = list(tokens(arguments(pairs(detail).get("arguments", []))))
+    commands = {name: list(tokens(rows)) for name, rows in documented_arguments(reader).items()}
     for name, arity, *_, subcommands in reader.ask("COMMAND"):
         yield name, arity, commands.get(name, [])
         for subcommand, arity_of_it, *_ in subcommands:
             yield subcommand, arity_of_it, commands.get(subcommand, [])
+
+
+def documented_arguments(reader: Any) -> dict[str, list[Any]]:
+    """Return the documented arguments of every command and subcommand (`container|name`)."""
+    found: dict[str, list[Any]] = {}
+    for name, details in pairs(reader.ask("COMMAND", "DOCS")).items():
+        details = pairs(details)
+        found[name] = arguments(details.get("arguments", []))
+        for subcommand, detail in pairs(details.get("subcommands", [])).items():
+            found[subcommand] = arguments(pairs(detail).get("arguments", []))
+    return found
 
 
 def pairs(flat: list[Any]) -> dict[str, Any]:
@@ -263,7 +268,9 @@ def sweep(address: str) -> dict[str, Any]:
                     connection = None
                 if reply is not None and not is_single(reply):
                     container = "|".join(part.decode("latin1").lower() for part in case[:2])
-                    container_name = container if case[0] in (b"SCRIPT", b"FUNCTION") else case[0].decode("latin1").lower()
+                    container_name = (
+                        container if case[0] in (b"SCRIPT", b"FUNCTION") else case[0].decode("latin1").lower()
+                    )
                     note(leaks, container_name if name == "eval" else name, case, reply)
     return {"tried": sorted(tried), "leaks": dict(sorted(leaks.items()))}
 

@@ -27,6 +27,8 @@ class Speaker:
     def frame(self) -> bytes:
         """Return the bytes of the next reply."""
         line = self.file.readline()
+        if not line:
+            raise ConnectionError("the connection was closed")
         kind, value = line[:1], line[1:-2]
         if kind in b"$=!":
             size = int(value)

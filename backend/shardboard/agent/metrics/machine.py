@@ -46,6 +46,7 @@ def facts(settings: AgentSettings, flash: Flash | None = None, *, is_pinned: boo
         cpus=cpu_topology.read(),
         host=host_checks.check(is_pinned=is_pinned),
         addresses=_addresses(),
+        hides_internals=True,
     )
 
 

@@ -17,6 +17,7 @@ from shardboard.api.http.login_throttle import get_login_state, recheck_logins
 from shardboard.api.stream import event_stream
 from shardboard.api.stream.change_feed import Feed
 from shardboard.console import Console
+from shardboard.errors import ApiError
 from shardboard.services.access import sessions
 from shardboard.state.access import users
 from shardboard.state.alerting import events
@@ -178,6 +179,32 @@ async def test_stream_ends_immediately_when_its_user_is_changed_or_deleted(
     task = asyncio.create_task(frames.next())
     await asyncio.sleep(0)
     assert (await client.request(method, f"/v1/users/{uid}", json=body)).status_code == 200
+    async with asyncio.timeout(60):
+        assert await task is None
+
+
+async def test_stream_ends_immediately_when_its_service_token_is_removed(
+    client: httpx.AsyncClient, console: Console, open_stream: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RECHECK_SECONDS", "HEARTBEAT_SECONDS"):
+        monkeypatch.setattr(event_stream, name, 600.0)
+    token = (await client.post("/v1/service_tokens", json={"name": "grafana", "role": "cluster_viewer"})).json()
+    request = Request(
+        {
+            "type": "http",
+            "method": "GET",
+            "path": "/v1/stream",
+            "headers": [(b"authorization", f"Bearer {token['token']}".encode())],
+            "client": ("h", 1),
+        }
+    )
+    proof = await credentials.try_authenticate(request, console)
+    assert not isinstance(proof, ApiError)
+    frames = await open_stream(event_stream.StreamSubscriber(request, proof.principal))
+    assert [(await frames.next())[0] for _ in range(2)] == ["hello", "history"]
+    task = asyncio.create_task(frames.next())
+    await asyncio.sleep(0)
+    assert (await client.delete(f"/v1/service_tokens/{token['uid']}")).status_code == 200
     async with asyncio.timeout(60):
         assert await task is None
 

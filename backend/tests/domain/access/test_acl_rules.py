@@ -144,3 +144,29 @@ def test_selectors_are_restricted_separately() -> None:
     assert selector.startswith("(+@all ~tenant:* -keys -scan ")
     assert selector.endswith(f" {' '.join(GUARD)})")
     assert "-keys" not in words
+
+
+def test_users_with_info_may_run_it_only_with_the_section_of_endpoints() -> None:
+    hidden = ("-cluster", "-info")
+    words = engine_rules("+@all ~* (+get ~x) (+info ~y)", all_channels=True, info_sections=["section"])
+    assert tuple(words[-3:]) == (*hidden, "+info|section")
+    [other, with_info] = [word for word in words if word.startswith("(")]
+    assert other.endswith(" -cluster -info)")
+    assert with_info.endswith(" -cluster -info +info|section)")
+
+
+@pytest.mark.parametrize(
+    ("acl", "allowed"),
+    [
+        ("+@all ~*", True),
+        ("allcommands ~*", True),
+        ("+@all -@dangerous ~*", False),
+        ("+@all -@dangerous +info ~*", True),
+        ("+@all -info ~*", False),
+        ("+@read ~*", False),
+        ("+@all nocommands ~info", False),
+    ],
+)
+def test_info_is_denied_to_users_without_it(acl: str, *, allowed: bool) -> None:
+    words = engine_rules(acl, all_channels=True, info_sections=["section"])
+    assert ("+info|section" in words) == allowed

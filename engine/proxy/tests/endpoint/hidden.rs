@@ -376,3 +376,57 @@ fn info_describes_the_endpoint() {
     let text = info(&lab, &mut client, "server keyspace");
     assert!(text.starts_with('=') && text.contains("\r\ntxt:# Server\r\n"), "{text}");
 }
+
+#[test]
+fn scripts_cannot_read_addresses_and_paths_of_shards() {
+    let mut lab = Lab::new();
+    let shards = lab.cluster(false);
+    let mut database = lab.database(&shards);
+    let password = "0123456789abcdef".repeat(4);
+    database["canary"] = serde_json::json!({"user": "canary", "password": password, "interval_ms": 1000});
+    let hidden = "on >secret ~* &* +@all -cluster -info";
+    for port in SHARDS {
+        for user in [
+            format!(
+                "canary on >{password} ~shardboard:canary:* -@all +zremrangebylex +command +cluster|nodes"
+            ),
+            format!("user {hidden} +info|{}", &password[..32]),
+            format!("other {hidden}"),
+        ] {
+            assert_eq!(lab.direct(port).command(&format!("ACL SETUSER {user}")), "+OK\r\n");
+        }
+    }
+    let _proxy = lab.proxy(&database);
+    let mut client = lab.client();
+    assert_eq!(client.command("AUTH user secret"), "+OK\r\n");
+    assert!(client.command("INFO").contains("\r\ntcp_port:12000\r\n"));
+    assert!(info(&lab, &mut client, "everything").contains("\r\ntcp_port:12000\r\n"));
+    assert!(info(&lab, &mut client, "memory stats").starts_with('$'));
+    for call in [
+        "'info'",
+        "'info', 'server'",
+        "'cluster', 'nodes'",
+        "'cluster', 'slots'",
+        "'cluster', 'shards'",
+        "'cluster', 'info'",
+    ] {
+        client.send_args(&[b"EVAL", format!("return redis.call({call})").as_bytes(), b"1", b"a"]);
+        let reply = client.reply();
+        assert!(reply.contains("has no permissions to run the"), "{call}: {reply}");
+    }
+    // The proxy reads the owners of slots as another user.
+    assert_eq!(client.command("SET a 1"), "+OK\r\n");
+    let (mut cursor, mut found) = ("0".to_string(), 0);
+    loop {
+        let reply = client.command(&format!("SCAN {cursor} COUNT 1000"));
+        let page = resp::items(reply.as_bytes()).unwrap();
+        found += resp::items(page[1]).unwrap().len();
+        cursor = String::from_utf8(resp::text(page[0]).unwrap().to_vec()).unwrap();
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(found, 1);
+    assert_eq!(client.command("AUTH other secret"), "+OK\r\n");
+    assert_eq!(client.command("INFO"), "-NOPERM User other has no permissions to run the 'info' command\r\n");
+}

@@ -137,3 +137,35 @@ fn a_script_is_killed_on_any_shard() {
     assert!(killed.contains("killed"), "{killed}");
     assert_eq!(other.command("SET a 1"), "+OK\r\n");
 }
+
+#[test]
+fn after_monitor_no_other_command_reaches_a_shard() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let (mut one, mut other) = (lab.client(), lab.client());
+    assert_eq!(one.command("MONITOR"), "+OK\r\n");
+    // Lines of MONITOR contain the number of the database.
+    let mut reply_to = |line: &str| {
+        one.send(line);
+        loop {
+            let reply = one.reply();
+            if !reply.contains(" [0 ") {
+                return reply;
+            }
+        }
+    };
+    for line in [
+        "SHUTDOWN NOSAVE",
+        "CONFIG SET maxclients 1",
+        "CLIENT PAUSE 100000",
+        "FLUSHALL",
+        "SET a 1",
+        "MONITOR",
+    ] {
+        assert_eq!(reply_to(line), "-ERR Replica can't interact with the keyspace\r\n", "{line}");
+        assert_eq!(other.command("GET a"), "$-1\r\n", "{line}");
+    }
+    assert_eq!(reply_to("PING"), "+PONG\r\n");
+    assert_eq!(reply_to("RESET"), "+RESET\r\n");
+    assert_eq!(one.command("SET a 1"), "+OK\r\n");
+}

@@ -106,3 +106,26 @@ fn keys_are_found_by_position_and_not_by_value() {
     assert!(client.command("XREAD STREAMS a").starts_with("-ERR"));
     assert!(client.command("XREAD a STREAMS").starts_with("-ERR"));
 }
+
+#[test]
+fn invalid_numbers_of_keys_are_refused_by_the_shard_of_the_first_key() {
+    let mut lab = Lab::new();
+    let _proxy = lab.hidden();
+    let mut client = lab.client();
+    for number in ["1x", "1.5", "01", "+1", "4294967297"] {
+        // The keys are on different shards.
+        for key in ["a", "b", "c"] {
+            for line in [
+                format!("LMPOP {number} {key} LEFT"),
+                format!("ZMPOP {number} {key} MIN"),
+                format!("SINTERCARD {number} {key}"),
+                format!("EVAL return(1) {number} {key}"),
+                format!("FCALL f {number} {key}"),
+                format!("ZUNIONSTORE {key} {number} {key}"),
+            ] {
+                let reply = client.command(&line);
+                assert!(reply.starts_with("-ERR"), "{line}: {reply}");
+            }
+        }
+    }
+}

@@ -13,8 +13,22 @@ use crate::worker::requests::subcommands::is_word;
 use crate::worker::types::request::{Flow, pending};
 use crate::worker::upstream::Upstream;
 use crate::worker::upstream::db::Db;
-use resp::Args;
+use resp::{Args, encode};
 use std::sync::atomic::Ordering;
+
+/// Length of the section, which is the start of the password for canary writes.
+const SECTION: usize = 32;
+
+/// Returns INFO with the section as its first argument. The engine ignores unknown sections.
+fn with_section(args: &Args<'_>, password: &[u8]) -> Vec<u8> {
+    let section = &password[..password.len().min(SECTION)];
+    let default = (args.len() == 1).then_some(&b"default"[..]);
+    let words: Vec<_> =
+        [&b"INFO"[..], section].into_iter().chain(args.iter().skip(1)).chain(default).collect();
+    let mut request = Vec::new();
+    encode::command(&mut request, words.into_iter());
+    request
+}
 
 impl Db {
     fn info(&self) -> EndpointInfo {
@@ -45,7 +59,7 @@ impl Upstream {
             Handling::Script if word("exists") => Kind::MinimumEach,
             Handling::Function if ["load", "delete", "flush", "restore"].into_iter().any(word) => Kind::Same,
             Handling::Config if word("resetstat") => Kind::Same,
-            Handling::Info => Kind::Info(self.dbs[client.db].info()),
+            Handling::Info => return self.info(id, client, command, args),
             Handling::Pubsub if word("shardchannels") => Kind::Concatenate,
             Handling::Pubsub if word("shardnumsub") => Kind::SumEachSecond,
             Handling::Script | Handling::Function if word("kill") && args.len() == 2 => {
@@ -56,6 +70,16 @@ impl Upstream {
             _ => return self.forward_home(id, client, command.class, args.raw),
         };
         self.ask_all(id, client, command.class, args.raw, kind);
+        Flow::Next
+    }
+
+    /// Reads INFO of all shards. Users may run it only with a section that scripts do not know, if the
+    /// agent has sent one.
+    fn info(&mut self, id: Id, client: &mut Client, command: &Command, args: &Args<'_>) -> Flow {
+        let db = &self.dbs[client.db];
+        let request = db.config.canary.as_ref().map(|canary| with_section(args, canary.password.as_bytes()));
+        let kind = Kind::Info(db.info());
+        self.ask_all(id, client, command.class, request.as_deref().unwrap_or(args.raw), kind);
         Flow::Next
     }
 

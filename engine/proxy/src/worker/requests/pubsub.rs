@@ -102,17 +102,22 @@ impl Upstream {
         args: &Args<'_>,
     ) -> Flow {
         let Some(dedicated) = client.dedicated.as_deref() else { return Flow::Defer };
-        if dedicated.subscriptions.iter().any(|one| !one.pending.is_empty()) {
+        if dedicated.is_subscribing() {
             return Flow::Defer;
         }
         if matches!(command.handling, Handling::Subscribe | Handling::Unsubscribe) && !dedicated.monitors {
             return self.subscribe(id, client, command, args);
         }
         let first = dedicated.subscriptions.first().map(|one| one.target);
-        match first.filter(|_| command.handling == Handling::Ping || dedicated.monitors) {
+        match first.filter(|_| command.handling == Handling::Ping) {
             Some(target) => {
                 let request = SubscriptionRequest { raw: args.raw.to_vec(), redirects: 0 };
                 self.send_subscription(id, client, target, request);
+            }
+            // The connection is not shared, but other requests could concern the shard or others.
+            None if dedicated.monitors => {
+                let text = "ERR Replica can't interact with the keyspace";
+                client.reply(command.class, |out| encode::error(out, text));
             }
             None => {
                 let text = format!(
@@ -151,6 +156,26 @@ impl Upstream {
         Flow::Next
     }
 
+    /// Ends MONITOR after a shard has rejected it, so that the client can send other requests again.
+    fn monitor_refused(&mut self, backend: &mut Backend, client: &mut Client) {
+        let Some(dedicated) = client.dedicated.as_deref_mut() else { return };
+        dedicated.monitors = false;
+        dedicated.monitor_answered = false;
+        let (kept, ended): (Vec<_>, Vec<_>) = std::mem::take(&mut dedicated.subscriptions)
+            .into_iter()
+            .partition(|one| one.plain > 0 || one.sharded > 0 || !one.pending.is_empty());
+        dedicated.subscriptions = kept;
+        // Closed by the next tick, because the worker is reading from one of them now.
+        backend.demoted_at = Some(0);
+        backend.owner = None;
+        for one in ended {
+            if let Some(other) = self.backends.arena.get_mut(one.backend) {
+                other.demoted_at = Some(0);
+                other.owner = None;
+            }
+        }
+    }
+
     /// Handles data on a dedicated connection that answers no request.
     pub fn relayed(&mut self, backend: &mut Backend, client: &mut Client, frame: &[u8]) {
         let is_resp3 = self.dbs[client.db].is_resp3(client);
@@ -164,6 +189,10 @@ impl Upstream {
                 return;
             }
             dedicated.monitor_answered = true;
+            if frame[0] == b'-' {
+                self.monitor_refused(backend, client);
+                return client.output.push_message(frame);
+            }
         }
         let one = client.dedicated.as_deref_mut().and_then(|dedicated| {
             dedicated.subscriptions.iter_mut().find(|one| one.target == backend.target && backend.is_relayed)

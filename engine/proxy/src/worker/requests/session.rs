@@ -62,6 +62,9 @@ impl Upstream {
         client.reply(Class::Other, |out| match args.get(1).and_then(resp::decimal) {
             Some(0) => encode::simple(out, "OK"),
             None => encode::error(out, "ERR value is not an integer or out of range"),
+            Some(number) if i32::try_from(number).is_err() => {
+                encode::error(out, "ERR value is out of range, value must between -2147483648 and 2147483647")
+            }
             Some(_) if cluster => encode::error(out, "ERR SELECT is not allowed in cluster mode"),
             Some(_) => encode::error(out, "ERR DB index is out of range"),
         });

@@ -65,7 +65,9 @@ pub fn refusal(handling: Handling, word: &[u8]) -> Option<String> {
         _ => return None,
     };
     let is_in = |list: &[&str]| list.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
-    let shown = String::from_utf8_lossy(&word[..word.len().min(128)]);
+    // The engine quotes at most as many bytes, up to a NUL.
+    let quoted = word[..word.len().min(128)].split(|&byte| byte == 0).next().unwrap_or_default();
+    let shown = String::from_utf8_lossy(quoted);
     if is_in(container.allowed) {
         None
     } else if is_in(container.refused) {
