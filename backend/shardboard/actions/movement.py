@@ -34,7 +34,7 @@ DEADLINE_PER_MOVE = timedelta(minutes=10)
 
 @dataclass
 class ClusterView:
-    """All data that planning moves needs, read under the lock of the cluster row."""
+    """All data that planning moves needs."""
 
     cluster: Cluster
     nodes: Mapping[int, Node]
@@ -60,15 +60,18 @@ class ClusterView:
             for capacity in node_capacities(usable_nodes, self.occupying_shards, list(self.databases.values()))
         }
 
-    def layout(self, *, ignore_failures: bool = False) -> Layout:
-        """Return a layout to plan moves on; with `ignore_failures`, as if all nodes were reachable and all shards in sync."""
+    def layout(self, *, ignore_failures: bool = False, overbooking: bool | None = None) -> Layout:
+        """Return a layout to plan moves on; with `ignore_failures`, as if all nodes were reachable and all shards in sync.
+        `overbooking` replaces the policy.
+        """
+        ignores_memory = self.overbooking if overbooking is None else overbooking
         all_nodes = frozenset(self.nodes)
         databases = [
             layout.LayoutDatabase(
                 uid=bdb.uid,
                 name=bdb.name,
                 dense=bdb.config["shards_placement"] == "dense",
-                memory=self.memory(bdb),
+                memory=0 if ignores_memory else bdb.shard_memory.ram,
                 flash=bdb.shard_memory.flash,
                 nodes=(frozenset(map(int, bdb.config["use_nodes"])) or all_nodes)
                 - frozenset(map(int, bdb.config["avoid_nodes"])),
@@ -118,7 +121,15 @@ class ClusterView:
 
 async def locked_view(session: AsyncSession) -> ClusterView:
     """Lock the cluster row, then read: concurrent requests must not choose the same uids or the same capacity."""
-    cluster = await clusters.load_for_update(session)
+    return await _view(session, await clusters.load_for_update(session))
+
+
+async def current_view(session: AsyncSession) -> ClusterView:
+    """Return the view without a lock, which is not for planning moves."""
+    return await _view(session, await clusters.load(session))
+
+
+async def _view(session: AsyncSession, cluster: Cluster) -> ClusterView:
     return ClusterView(
         cluster=cluster,
         nodes={node.uid: node for node in await nodes.list_all(session)},

@@ -1,6 +1,7 @@
-"""The console CA for `shardboard recover-console`: from files, a backup of the console, or the copy that an agent keeps."""
+"""The console CA for `shardboard recover-console`: from files, a backup of the console, or the copies that agents keep."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from shardboard.errors import CommandError
 from shardboard.kit.bus import Bus
 from shardboard.pki.certificate_state import CertificateState
 from shardboard.pki.recovery_seal import CA_COLUMN, Envelope, SealError
+from shardboard.pki.recovery_shares import SharesError, ca_of
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.settings import Settings
 from shardboard.state.cluster import console_certificates
@@ -23,14 +25,14 @@ from shardboard.store.store_key import StoreKeyError, StoreKeys, is_key_file_mis
 
 @dataclass(frozen=True)
 class CaSource:
-    """One of `ca` (with `ca_key`), `backup` and `copy` is set."""
+    """One of `ca` (with `ca_key`), `backup` and `copies` is set. The copies are those of the cluster, of different nodes."""
 
     ca: Path | None = None
     ca_key: Path | None = None
     backup: Path | None = None
     passphrase_file: Path | None = None
     identity_file: Path | None = None
-    copy: Path | None = None
+    copies: Sequence[Path] = ()
 
     def read(self, settings: Settings, directory: Path) -> CertificateState:
         """Return certificates with which agents can be called. `directory` is an empty directory for temporary files. Raises
@@ -39,7 +41,7 @@ class CaSource:
         if self.backup is not None:
             unpacked = read_backup(self.backup, directory, settings, self.passphrase_file, self.identity_file)
             return asyncio.run(_in_backup(unpacked, settings)).renewed()
-        return CertificateState(self._from_files() if self.ca is not None else self._from_copy(settings)).renewed()
+        return CertificateState(self._from_files() if self.ca is not None else self._from_copies(settings)).renewed()
 
     def _from_files(self) -> CertificateAuthority:
         if self.ca is None or self.ca_key is None:
@@ -47,26 +49,42 @@ class CaSource:
         certificates, key = read_secret(self.ca, "certificate"), read_secret(self.ca_key, "key")
         return _parse(certificates, key, f"{self.ca} and {self.ca_key}")
 
-    def _from_copy(self, settings: Settings) -> CertificateAuthority:
-        if self.copy is None:
+    def _from_copies(self, settings: Settings) -> CertificateAuthority:
+        if not self.copies:
             raise CommandError("the console CA is required. Use --copy, --backup, or --ca and --ca-key")
-        if is_key_file_missing(settings):
-            raise CommandError(
-                f"--copy needs the store key of the lost console. Copy it to {settings.key_file}, or set "
-                "SHARDBOARD_STORE_KEY_FILE or SHARDBOARD_STORE_KEY_COMMAND"
-            )
-        head, _, content = read_secret(self.copy, "copy").partition("\n")
+        envelopes = [_envelope(file) for file in self.copies]
         try:
-            version, envelope = CopyVersion.model_validate_json(head), Envelope.parse(content)
-        except (ValidationError, SealError) as error:
-            raise CommandError(f"{self.copy} is not a copy of an agent, or is damaged") from error
-        if version.name != CLUSTER or not envelope.ca_for_store_key:
-            raise CommandError(f"{self.copy} is a copy of a database. Use the file `cluster` in the same directory")
-        try:
-            text = store_keys(settings).decrypt(envelope.ca_for_store_key, CA_COLUMN)
-        except StoreKeyError as error:
-            raise CommandError(f"{self.copy} cannot be read: {error}") from error
-        return _parse(text, text, str(self.copy))
+            text = _decrypt(envelopes[0], settings)
+        except StoreKeyError as key_error:
+            try:
+                return ca_of(envelopes)
+            except SharesError as error:
+                raise CommandError(
+                    f"{self.copies[0]} cannot be read. {key_error} Provide the store key of the lost console, or use --copy for "
+                    f"more than half of the nodes. The given copies {error}"
+                ) from error
+        return _parse(text, text, str(self.copies[0]))
+
+
+def _decrypt(envelope: Envelope, settings: Settings) -> str:
+    """Return the console CA in a copy. Raises StoreKeyError."""
+    if is_key_file_missing(settings):
+        raise StoreKeyError(f"{settings.key_file} does not exist, and no other store key is configured.")
+    if not envelope.ca_for_store_key:
+        raise StoreKeyError("It does not contain the console CA for the store key.")
+    return store_keys(settings).decrypt(envelope.ca_for_store_key, CA_COLUMN)
+
+
+def _envelope(file: Path) -> Envelope:
+    """Return the content of a copy of the cluster."""
+    head, _, content = read_secret(file, "copy").partition("\n")
+    try:
+        version, envelope = CopyVersion.model_validate_json(head), Envelope.parse(content)
+    except (ValidationError, SealError) as error:
+        raise CommandError(f"{file} is not a copy of an agent, or is damaged") from error
+    if version.name != CLUSTER:
+        raise CommandError(f"{file} is a copy of a database. Use the file `cluster` in the same directory")
+    return envelope
 
 
 def _parse(certificates: str, key: str, source: str) -> CertificateAuthority:

@@ -90,9 +90,18 @@ class ConsolePair:
 
     def stop(self, console: ConsoleProcess) -> None:
         """Stop a console with a signal and wait until it has ended."""
-        process = self.cluster.children.pop(console.name)
+        process = self.cluster.children[console.name]
         process.terminate()
         process.wait(20)
+        del self.cluster.children[console.name]
+
+    def close(self) -> None:
+        """Stop the second console, unless it has ended, and close the connections to both."""
+        process = self.cluster.children.get(self.second.name)
+        if process is not None and process.poll() is None:
+            self.stop(self.second)
+        for console in (self.first, self.second):
+            console.api.close()
 
     def change_leader(self, successor: ConsoleProcess) -> None:
         """Request that a running console leads, and wait until it does."""
@@ -113,5 +122,8 @@ class ConsolePair:
 def console_pair(cluster: LocalCluster) -> Iterator[ConsolePair]:
     """Run a second console during the block."""
     pair = ConsolePair(cluster)
-    pair.start_second()
-    yield pair
+    try:
+        pair.start_second()
+        yield pair
+    finally:
+        pair.close()

@@ -25,6 +25,8 @@ FORMAT = 1
 NONCE_BYTES, KEY_BYTES = 12, 32
 MAX_PLAIN_BYTES = 64 << 20
 """Limit for the decompressed content."""
+OPTIONAL_FIELDS = ("ca_for_store_key", "ca_for_shares", "share")
+"""Fields of an envelope that only copies of the cluster have."""
 CA_COLUMN = "recovery_copies.ca"
 """Name to which the CA in a copy is bound when the store key encrypts it (`StoreKeys.encrypt`)."""
 
@@ -42,7 +44,11 @@ class Envelope:
     sealed: str
     """Nonce and ciphertext in base64."""
     ca_for_store_key: str = ""
-    """The CA with its private key, encrypted with the store key. Only in copies of the cluster."""
+    """The CA with its private key, encrypted with the store key. Only in copies of the cluster, as are the following fields."""
+    ca_for_shares: str = ""
+    """The CA with its private key, encrypted with a key that is shared among the nodes (`pki/recovery_shares.py`)."""
+    share: str = ""
+    """The share of the node that keeps this copy."""
 
     @classmethod
     def parse(cls, content: str) -> "Envelope":
@@ -50,7 +56,7 @@ class Envelope:
         try:
             fields = json.loads(content)
             format_ = fields["format"]
-            envelope = cls(fields["ca"], fields["sealed"], fields.get("ca_for_store_key", ""))
+            envelope = cls(fields["ca"], fields["sealed"], *(fields.get(name, "") for name in OPTIONAL_FIELDS))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise SealError("is damaged") from error
         if format_ != FORMAT:
@@ -60,8 +66,8 @@ class Envelope:
         return envelope
 
     def text(self) -> str:
-        fields = {"format": FORMAT, "ca": self.ca, "sealed": self.sealed}
-        return json.dumps(fields | ({"ca_for_store_key": self.ca_for_store_key} if self.ca_for_store_key else {}))
+        optional = {name: value for name in OPTIONAL_FIELDS if (value := getattr(self, name))}
+        return json.dumps({"format": FORMAT, "ca": self.ca, "sealed": self.sealed} | optional)
 
 
 def seal(ca: CertificateAuthority, version: CopyVersion, plain: bytes, ca_for_store_key: str = "") -> RecoveryCopy:
@@ -94,14 +100,21 @@ def _bound_to(ca: CertificateAuthority, version: CopyVersion) -> bytes:
     return f"{FORMAT} {version.name} {version.term} {version.counter} {ca.fingerprint}".encode()
 
 
+def private_key(ca: CertificateAuthority) -> bytes:
+    return ca.key.private_bytes(
+        serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def derive_key(ca_key: bytes, purpose: str, length: int) -> bytes:
+    """Return bytes that only a holder of the private key of the CA can compute, different for each purpose."""
+    return HKDF(SHA256(), length, None, f"shardboard {purpose}".encode()).derive(ca_key)
+
+
 @lru_cache(maxsize=4)
-def _derive(private_key: bytes) -> bytes:
-    return HKDF(SHA256(), KEY_BYTES, None, b"shardboard recovery copies").derive(private_key)
+def _copy_key(ca_key: bytes) -> bytes:
+    return derive_key(ca_key, "recovery copies", KEY_BYTES)
 
 
 def _key(ca: CertificateAuthority) -> bytes:
-    return _derive(
-        ca.key.private_bytes(
-            serialization.Encoding.DER, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
+    return _copy_key(private_key(ca))

@@ -1,6 +1,7 @@
 """Tests of `shardboard recover-console` with copies of fake agents."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from shardboard.services.cluster.encryption import encrypt_outdated
 from shardboard.state.access import acl_users
 from shardboard.state.access.users import User
 from shardboard.state.alerting import events
+from shardboard.state.cluster import console_certificates
 from shardboard.state.data import recovery_copies
 from shardboard.state.databases.bdbs import Bdb
 from shardboard.state.databases.shards import Shard
@@ -74,15 +76,19 @@ async def copied(console: Console, agents: FakeAgents, tmp_path: Path) -> Path:
     return write_copy(agents, tmp_path)
 
 
-def write_copy(agents: FakeAgents, directory: Path) -> Path:
-    copy = agents.recovery_copies[1]["cluster"]
-    file = directory / "cluster"
+def write_copy(agents: FakeAgents, directory: Path, node: int = 1) -> Path:
+    copy = agents.recovery_copies[node]["cluster"]
+    file = directory / ("cluster" if node == 1 else f"cluster-{node}")
     file.write_text(f"{copy.version.model_dump_json()}\n{copy.content}")
     return file
 
 
 def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
+
+
+def owners(directory: Path) -> dict[str, tuple[int, int]]:
+    return {path.name: (path.stat().st_uid, path.stat().st_gid) for path in directory.iterdir()}
 
 
 def damage_file(file: Path, damage: str, agents: FakeAgents) -> None:
@@ -170,7 +176,7 @@ async def test_administrator_can_sign_in_and_engines_keep_their_users(copied: Pa
         assert (admin.email, admin.role) == ("second@example.org", "admin")
         assert await passwords.find_matching_hash(password, admin.password_hashes)
         granted = await acl_users.granted_users(session)
-        assert [(each.name, each.passwords_sha256) for each in granted[1]] == [(DATA_USER, (HASH,))]
+        assert [(each.name, each.passwords_sha256) for each in granted[1]] == [("app", (HASH,)), (DATA_USER, (HASH,))]
         assert await passwords.find_matching_hash("", user.password_hashes) is None
 
 
@@ -179,6 +185,18 @@ async def test_check_changes_nothing(copied: Path, other: Path, run: Run) -> Non
     assert "Database 1 shop" in message
     assert "Nothing was changed." in message
     assert names(other) == {"instance"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+async def test_files_belong_to_the_owner_of_the_state_directory(
+    agents: FakeAgents, copied: Path, other: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An administrator runs the command as root, and the console runs as another user."""
+    monkeypatch.delenv("SHARDBOARD_STORE_KEY")
+    os.mkdir(other, 0o700)  # noqa: PTH102
+    os.chown(other, 65534, 65534)
+    await run("--copy", copied, "--copy", write_copy(agents, tmp_path, 2))
+    assert owners(other) == dict.fromkeys(("console.db", "instance", "store.key"), (65534, 65534))
 
 
 async def test_present_store_is_not_touched(copied: Path, other: Path, run: Run) -> None:
@@ -301,6 +319,35 @@ async def test_ca_can_be_in_a_backup(
     assert (other / "console.db").exists()
 
 
+async def test_copies_of_most_nodes_replace_the_store_key(
+    console: Console,
+    agents: FakeAgents,
+    copied: Path,
+    other: Path,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The new store gets another key. With the wrong key, the copies of most nodes are sufficient, too."""
+    second = write_copy(agents, tmp_path, 2)
+    monkeypatch.setenv("SHARDBOARD_STORE_KEY", new_key())
+    await run("--copy", copied, "--copy", second, "--check")
+    monkeypatch.delenv("SHARDBOARD_STORE_KEY")
+    error = await run("--copy", copied, "--copy", copied, status=1)
+    assert "more than half of the nodes. The given copies are not sufficient: copies of 2 nodes are needed" in error
+    assert not (other / "store.key").exists()
+    await run("--copy", second, "--copy", copied)
+    keys = StoreKeys([(other / "store.key").read_text().strip()])
+    assert keys.first != StoreKeys([STORE_KEY]).first
+    rebuilt = Store(f"sqlite+aiosqlite:///{other / 'console.db'}", Bus(), keys)
+    async with rebuilt.read() as session:
+        state = await console_certificates.find(session)
+        assert state is not None
+        assert state.current.fingerprint == console.ca.ca_fingerprint()
+        assert (await session.get_one(Bdb, 1)).name == "shop"
+    await rebuilt.close()
+
+
 @pytest.mark.parametrize("damage", ["cut", "database", "foreign", "missing"])
 async def test_unusable_files_are_reported(
     agents: FakeAgents, copied: Path, other: Path, run: Run, damage: str
@@ -316,7 +363,7 @@ async def test_wrong_store_key_is_reported(
     monkeypatch.setenv("SHARDBOARD_STORE_KEY", new_key())
     assert "is encrypted with the store key" in await run("--copy", copied, status=1)
     monkeypatch.delenv("SHARDBOARD_STORE_KEY")
-    assert "--copy needs the store key of the lost console" in await run("--copy", copied, status=1)
+    assert "no other store key is configured" in await run("--copy", copied, status=1)
 
 
 async def test_copies_of_another_schema_are_refused(

@@ -1,8 +1,9 @@
 """Endpoints for shard placement, movement and resharding."""
 
-from shardboard.api.placement import rebalance, shard_migration
+from shardboard.api.placement import rebalance, redundancy, shard_migration
 
 ROUTERS = (
     rebalance.router,
+    redundancy.router,
     shard_migration.router,
 )

@@ -5,11 +5,14 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 from sqlalchemy import delete, update
 
+from shardboard.contract.protocol import PROTOCOL
 from shardboard.domain.cluster.agent_reach import FRESH_SECONDS, MEMORY_SECONDS, ReachComparison, cool_down
 from shardboard.domain.cluster.consoles import LOST_SECONDS, REASONS, ConsoleStatus, LeaderChange, origin_of
+from shardboard.domain.cluster.store_delay import SLOW_MS, StoreDelays
 from shardboard.state.alerting import events
 from shardboard.state.cluster import consoles
 from shardboard.state.cluster.consoles import ConsoleRow
@@ -107,7 +110,7 @@ class ConsolePresence:
             if row is None:
                 row = ConsoleRow(uid=facts.uid, store_delay_ms=None, agents_reached=None)
                 session.add(row)
-            row.host, row.address, row.version = facts.host, facts.address, facts.version
+            row.host, row.address, row.version, row.release = facts.host, facts.address, facts.version, PROTOCOL
             row.started_at, row.seen_at, row.status = self._started_at, datetime.now(UTC), ConsoleStatus.RUNNING
 
 
@@ -133,6 +136,8 @@ class ConsoleWatch:
         self._clock = clock
         self._seen: dict[str, tuple[datetime, float]] = {}
         """Last sign of life of each console, and when this console first read it. Clocks of consoles can differ."""
+        self._delays: StoreDelays | None = None
+        """None until the active alarms are read."""
         self._comparison: ReachComparison | None = None
         """None until this change of the leader is recorded."""
 
@@ -156,6 +161,9 @@ class ConsoleWatch:
         ages = {row.uid: now - self._seen[row.uid][1] for row in running}
         if lost := [uid for uid, age in ages.items() if age > LOST_SECONDS]:
             await self._record_lost(lost)
+        await self._check_delays(
+            [row for row in rows if row.uid == self._id or ages.get(row.uid, inf) <= FRESH_SECONDS], now
+        )
         await self._compare_reach([row for row in running if ages[row.uid] <= FRESH_SECONDS], now)
 
     async def _record_lost(self, lost: Collection[str]) -> None:
@@ -171,6 +179,30 @@ class ConsoleWatch:
                     details = {"console": uid, "host": console.host, "open": True}
                     message = f"Console {console.host} stopped unexpectedly, or lost its connection to the store."
                     events.record(session, events.CONSOLE_LOST, message, severity="WARNING", details=details)
+
+    async def _check_delays(self, current: Collection[ConsoleRow], now: float) -> None:
+        """Raise and end alarms about consoles whose queries of the store are slow."""
+        if not self._store.is_shared:
+            return
+        if self._delays is None:
+            async with self._store.read() as session:
+                alarms = await events.list_open_spans(session, events.CONSOLE_STORE_SLOW)
+            self._delays = StoreDelays([alarm.details["console"] for alarm in alarms])
+        before = set(self._delays.slow)
+        self._delays.update({row.uid: row.store_delay_ms or 0.0 for row in current}, now)
+        slow = set(self._delays.slow)
+        if before == slow:
+            return
+        delays, self._delays = self._delays, None  # if this fails, the active alarms are read again
+        async with self._store.begin() as session:
+            for uid in before - slow:
+                await events.end_console_alarm(session, uid, events.CONSOLE_STORE_SLOW)
+            for row in current:
+                if row.uid in slow - before:
+                    details = {"console": row.uid, "host": row.host, "open": True}
+                    message = f"Queries of the store by console {row.host} took more than {SLOW_MS:.0f} ms."
+                    events.record(session, events.CONSOLE_STORE_SLOW, message, severity="WARNING", details=details)
+        self._delays = delays
 
     async def _compare_reach(self, others: Collection[ConsoleRow], now: float) -> None:
         own = self._agents_reached()

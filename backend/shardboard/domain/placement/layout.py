@@ -69,6 +69,10 @@ class Layout:
         """Nodes that accept shards, by uid."""
         return sorted(self._rooms)
 
+    def capacity(self, node: int) -> NodeCapacity:
+        """Return the free capacity of a node that accepts shards."""
+        return self._rooms[node]
+
     def pair(self, bdb: int, pair: int) -> list[Copy]:
         """Return the copies of a pair, by uid."""
         return [self.copies[uid] for uid in sorted(self._pairs.get((bdb, pair), ()))]
@@ -129,7 +133,7 @@ class Layout:
         return (
             capacity is not None
             and (database.nodes is None or node in database.nodes)
-            and capacity.shards < capacity.max_shards
+            and not capacity.is_full
             and (database.memory == 0 or database.memory <= capacity.free_memory)
             and capacity.has_flash_for(database.flash)
             and all(copy.node != node for copy in self.pair(bdb, pair))

@@ -31,6 +31,11 @@ class NodeCapacity:
     free_flash: int | None = None
     """Bytes of flash that are not assigned to databases; None if the node has no flash."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the node has the maximum number of shards."""
+        return self.shards >= self.max_shards
+
     def has_flash_for(self, flash: int | None, count: int = 1) -> bool:
         """Return whether `count` shards that need `flash` bytes each fit; None = none needed. Flash is never overbooked."""
         return flash is None or (self.free_flash is not None and count * flash <= self.free_flash)

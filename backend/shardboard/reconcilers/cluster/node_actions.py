@@ -78,7 +78,7 @@ class RemoveNode(MoveShards):
                 await shards.delete(session, row)
         for each in await placement_snapshots.list_for_node(session, uid):
             await session.delete(each)
-        for type_ in ("node_failed", events.UNKNOWN_SHARDS):
+        for type_ in ("node_failed", events.UNKNOWN_SHARDS, events.RECOVERY_COPIES):
             span = await events.open_span(session, type_, node_uid=uid)
             if span is not None:
                 span.end()

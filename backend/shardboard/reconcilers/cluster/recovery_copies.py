@@ -3,8 +3,10 @@
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard import __version__
 from shardboard.contract.recovery_copies import CLUSTER, MAX_COPY_BYTES, CopyVersion, RecoveryCopy, bdb_copy_name
@@ -12,12 +14,14 @@ from shardboard.domain.cluster.node_status import AgentStatus
 from shardboard.driver.interfaces import Agents, NodeRef
 from shardboard.errors import AgentError
 from shardboard.kit.bus import Bus
-from shardboard.kit.tasks import run_concurrently
+from shardboard.kit.tasks import NODES_AT_ONCE, PAUSE_PER_REQUEST, run_concurrently
 from shardboard.kit.tenure import current_tenure
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.pki.recovery_seal import CA_COLUMN, seal
+from shardboard.pki.recovery_shares import SharedCa, share_ca
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.reconcilers.load_database import node_ref
+from shardboard.state.alerting import events
 from shardboard.state.cluster import nodes
 from shardboard.state.data import recovery_copies
 from shardboard.state.data.recovery_copies import KINDS, CopiedObject
@@ -31,6 +35,8 @@ RETRY_SECONDS = 10.0
 """After an agent did not get or store its copies."""
 REPEAT_SECONDS = 60.0
 """Seconds after which the versions of an agent are compared again: its disk may have been replaced."""
+ALARM_SECONDS = 60.0
+"""Seconds for which a connected agent must lack its newest copies before an alarm is raised."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,12 @@ class _Sealed:
     digest: str
     copy: RecoveryCopy | None
     """None: it would be too large. Agents keep an earlier one."""
+
+
+@dataclass(frozen=True)
+class _Failure:
+    reason: str
+    since: float
 
 
 Wanted = Mapping[str, RecoveryCopy | None]
@@ -56,31 +68,40 @@ class RecoveryCopiesLoop:
         self._sealed: dict[str, _Sealed] = {}
         self._held: dict[NodeRef, tuple[Mapping[str, tuple[int, int]], float]] = {}
         """By connected node: the versions that its agent has, and when it reported them."""
-        self._failures: dict[NodeRef, str] = {}
-        """Failures that were logged."""
+        self._shared = SharedCa("", {})
+        self._failures: dict[NodeRef, _Failure] = {}
+        """By connected node: why its agent does not have the newest copies."""
+        self._alarms: dict[int, str] | None = None
+        """Reasons in the active alarms by uid of the node. None: not read yet."""
 
     async def run(self) -> None:
         """Run until cancelled."""
+        clock = asyncio.get_running_loop().time
         with self._bus.listen("change") as changes:
             while True:
-                await self.update()
-                await asyncio.sleep(PAUSE_SECONDS)
+                start = clock()
+                connected = await self.update()
+                work = min(clock() - start, PAUSE_SECONDS)  # an agent that does not respond takes longer
+                await asyncio.sleep(max(PAUSE_SECONDS, 4 * work, PAUSE_PER_REQUEST * connected))
                 delay = RETRY_SECONDS if self._failures else REPEAT_SECONDS
                 await changes.wait_until(lambda change: change[0] in KINDS, delay)
 
-    async def update(self) -> None:
-        """Send new versions to the connected agents that do not have them."""
+    async def update(self) -> int:
+        """Send new versions to the connected agents that do not have them. Return the number of connected agents."""
         async with self._store.read() as session:
             objects = await recovery_copies.load_objects(session)
             every_node = await nodes.list_all(session)
         wanted = self._seal(objects)
-        connected = [node_ref(node) for node in every_node if node.agent_status == AgentStatus.CONNECTED]
+        connected = {node_ref(node) for node in every_node if node.agent_status == AgentStatus.CONNECTED}
         self._held = {node: held for node, held in self._held.items() if node in connected}
         self._failures = {node: failure for node, failure in self._failures.items() if node in connected}
-        await run_concurrently(
+        sends = (
             self._send(node, {name: copy for name, (holders, copy) in wanted.items() if node.uid in holders})
             for node in connected
         )
+        await run_concurrently(sends, NODES_AT_ONCE)
+        await self._record_alarms(connected)
+        return len(connected)
 
     def _seal(self, objects: Sequence[CopiedObject]) -> dict[str, tuple[frozenset[int], RecoveryCopy | None]]:
         """Return the copies by name, with the uids of their nodes. Unchanged objects keep their version."""
@@ -96,6 +117,8 @@ class RecoveryCopiesLoop:
             if (known := self._sealed.get(name)) is None or known.digest != digest:
                 self._counter += 1
                 version = CopyVersion(name=name, term=term, counter=self._counter)
+                if each.uid is None:
+                    self._shared = share_ca(ca, each.nodes)
                 known = _Sealed(digest, _sealed_copy(ca, version, each, wrapped if each.uid is None else ""))
             sealed[name] = known
             found[name] = (each.nodes, known.copy)
@@ -108,7 +131,11 @@ class RecoveryCopiesLoop:
         if _has_all(held, copies) and at > now - REPEAT_SECONDS:
             self._report(node, _too_large(copies))
             return
-        missing = [copy for name, copy in copies.items() if copy is not None and held.get(name) != copy.order]
+        missing = [
+            self._shared.add_to(copy, node.uid) if name == CLUSTER else copy
+            for name, copy in copies.items()
+            if copy is not None and held.get(name) != copy.order
+        ]
         try:
             reported = await self._agents.keep_copies(node, missing, list(copies))
         except AgentError as error:  # unreachable, or of the previous release
@@ -120,12 +147,57 @@ class RecoveryCopiesLoop:
         failure = "" if has_all else "its agent did not store all of them; see the log of the agent"
         self._report(node, failure or _too_large(copies))
 
-    def _report(self, node: NodeRef, failure: str) -> None:
-        if not failure:
+    def _report(self, node: NodeRef, reason: str) -> None:
+        known = self._failures.get(node)
+        if not reason:
             self._failures.pop(node, None)
-        elif self._failures.get(node) != failure:
-            self._failures[node] = failure
-            log.warning("recovery copies: node %s does not have the newest copies: %s", node.uid, failure)
+        elif known is None or known.reason != reason:
+            now = asyncio.get_running_loop().time()
+            self._failures[node] = _Failure(reason, known.since if known is not None else now)
+            log.warning("recovery copies: node %s does not have the newest copies: %s", node.uid, reason)
+
+    async def _record_alarms(self, connected: Collection[NodeRef]) -> None:
+        """Raise and end the alarms of connected nodes. Alarms of other nodes do not change."""
+        if self._alarms is None:
+            async with self._store.read() as session:
+                spans = await events.list_open_spans(session, events.RECOVERY_COPIES)
+            self._alarms = {span.node_uid: span.details["reason"] for span in spans if span.node_uid is not None}
+        before = asyncio.get_running_loop().time() - ALARM_SECONDS
+        for node in connected:
+            failure, alarm = self._failures.get(node), self._alarms.get(node.uid)
+            if failure is None and alarm is not None:
+                async with self._store.begin() as session:
+                    await _end_alarm(session, node.uid)
+                del self._alarms[node.uid]
+            elif failure is not None and failure.reason != alarm and failure.since <= before:
+                async with self._store.begin() as session:
+                    await _raise_alarm(session, node.uid, failure.reason)
+                self._alarms[node.uid] = failure.reason
+
+
+async def _raise_alarm(session: AsyncSession, node_uid: int, reason: str) -> None:
+    """Raise the alarm of a node, or change its reason."""
+    message = f"Node {node_uid} did not have the newest copies for a recovery of the console: {reason}."
+    details = {"open": True, "reason": reason}
+    span = await events.open_span(session, events.RECOVERY_COPIES, node_uid=node_uid)
+    if span is not None:
+        span.description, span.details = message, details
+    else:
+        events.record(
+            session,
+            events.RECOVERY_COPIES,
+            message,
+            source="node",
+            severity="WARNING",
+            node_uid=node_uid,
+            details=details,
+        )
+
+
+async def _end_alarm(session: AsyncSession, node_uid: int) -> None:
+    span = await events.open_span(session, events.RECOVERY_COPIES, node_uid=node_uid)
+    if span is not None:
+        span.end()
 
 
 def _has_all(held: Mapping[str, tuple[int, int]], copies: Wanted) -> bool:

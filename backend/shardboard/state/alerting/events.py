@@ -20,9 +20,21 @@ UNKNOWN_SHARDS = "alarm_unknown_shards"
 STORE_MISMATCH = "alarm_store_mismatch"
 UNEXPECTED_EPOCH = "alarm_unordered_epoch"
 CONSOLE_LOST = "alarm_console_lost"
+CONSOLE_STORE_SLOW = "alarm_console_store_slow"
 CONSOLE_BACKUP = "alarm_console_backup_failed"
+RECOVERY_COPIES = "alarm_recovery_copies"
 SELF_MANAGED_ALARMS = frozenset(
-    {LOOP_FAILED, UNKNOWN_NODE, UNKNOWN_SHARDS, STORE_MISMATCH, UNEXPECTED_EPOCH, CONSOLE_LOST, CONSOLE_BACKUP}
+    {
+        LOOP_FAILED,
+        UNKNOWN_NODE,
+        UNKNOWN_SHARDS,
+        STORE_MISMATCH,
+        UNEXPECTED_EPOCH,
+        CONSOLE_LOST,
+        CONSOLE_STORE_SLOW,
+        CONSOLE_BACKUP,
+        RECOVERY_COPIES,
+    }
 )
 """Alarms that are ended by the code that raises them."""
 
@@ -207,9 +219,9 @@ async def list_open_spans(session: AsyncSession, type_: str) -> Sequence[Event]:
     return (await session.execute(select(Event).where(_OPEN, Event.type == type_))).scalars().all()
 
 
-async def end_console_alarm(session: AsyncSession, console_id: str) -> None:
-    """End the alarm about a lost console, which is back or was removed from the list."""
-    for alarm in await list_open_spans(session, CONSOLE_LOST):
+async def end_console_alarm(session: AsyncSession, console_id: str, type_: str = CONSOLE_LOST) -> None:
+    """End the alarm about a console, which is back or was removed from the list."""
+    for alarm in await list_open_spans(session, type_):
         if alarm.details["console"] == console_id:
             alarm.end()
 

@@ -53,6 +53,8 @@ class ConsoleRow(Base):
     address: Mapped[str]
     """URL at which browsers and agents reach this console."""
     version: Mapped[str]
+    release: Mapped[int | None]
+    """Its `contract.protocol.PROTOCOL`; None if it last ran with a release that does not record it."""
     started_at: Mapped[datetime] = mapped_column(UtcDateTime)
     seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
     store_delay_ms: Mapped[float | None]

@@ -25,6 +25,7 @@ async def rows(console: Console) -> None:
                 host=f"{uid}.example.org",
                 address=f"https://{uid}.example.org:9443",
                 version="1.0",
+                release=3,
                 started_at=NOW,
                 seen_at=NOW,
                 store_delay_ms=1.5,
@@ -39,7 +40,7 @@ async def rows(console: Console) -> None:
             "released": False,
             "successor": None,
             "acquired_at": NOW,
-            "reason": "started",
+            "reason": "expired",
         }
         session.add(Leadership(uid=1, console_id="test", **lease))
         details = {"console": "gone", "host": "gone.example.org", "open": True}
@@ -61,7 +62,9 @@ async def test_consoles_are_listed(client: httpx.AsyncClient) -> None:
         "gone": ("lost", False, False),
     }
     leader = next(each for each in listed if each["is_leader"])
-    assert (leader["leader_since"], leader["store_delay_ms"]) == ("2026-01-01T00:00:00Z", 1.5)
+    assert (leader["leader_since"], leader["leader_reason"]) == ("2026-01-01T00:00:00Z", "expired")
+    assert (leader["store_delay_ms"], leader["release"]) == (1.5, 3)
+    assert {each["leader_reason"] for each in listed if not each["is_leader"]} == {None}
 
 
 async def test_a_running_console_can_become_the_leader(client: httpx.AsyncClient, console: Console) -> None:

@@ -15,6 +15,7 @@ from shardboard.collectors.cluster import consoles as collector
 from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence, ConsoleWatch
 from shardboard.domain.cluster.agent_reach import COOL_DOWN_SECONDS, HOLD_SECONDS, ReachComparison
 from shardboard.domain.cluster.consoles import LOST_SECONDS, ConsoleStatus, LeaderChange
+from shardboard.domain.cluster.store_delay import CLEAR_SECONDS, RAISE_SECONDS, SLOW_MS
 from shardboard.kit.bus import Bus
 from shardboard.state.alerting import events
 from shardboard.state.cluster import consoles
@@ -211,6 +212,31 @@ async def test_a_console_reports_how_many_agents_it_reaches(store: Store) -> Non
     await wait_until(has_reported)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_slow_queries_of_a_console_raise_an_alarm(store: Store) -> None:
+    """The next leader ends the alarm. The single console of a SQLite file has none."""
+    leader, number = Leader(store, "a"), 0
+
+    async def check(seconds: float, delay: float) -> list[str]:
+        nonlocal number
+        number += 1
+        await report(store, "b", 3, number)
+        async with store.begin() as session:
+            row = await consoles.by_uid(session, "b")
+            assert row is not None
+            row.store_delay_ms = delay
+        leader.clock.now += seconds
+        await leader.watch.check()
+        async with store.read() as session:
+            return [each.details["host"] for each in await events.list_open_spans(session, events.CONSOLE_STORE_SLOW)]
+
+    assert await check(1.0, SLOW_MS + 1) == []
+    assert await check(RAISE_SECONDS, SLOW_MS + 1) == (["b.example.org"] if store.is_shared else [])
+    leader = Leader(store, "a")
+    await check(0.0, 1.0)
+    assert await check(CLEAR_SECONDS, 1.0) == []
+    assert await recorded(store, events.CONSOLE_STORE_SLOW) == (1 if store.is_shared else 0)
 
 
 async def test_a_removed_console_that_still_runs_is_listed_again(store: Store) -> None:

@@ -11,10 +11,12 @@ from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.kit.tenure import Tenure
 from shardboard.pki.recovery_seal import CA_COLUMN, Envelope, seal, unseal
+from shardboard.pki.recovery_shares import ca_of
 from shardboard.pki.signer import CertificateAuthority
 from shardboard.reconcilers.cluster import recovery_copies
 from shardboard.reconcilers.cluster.recovery_copies import RecoveryCopiesLoop
 from shardboard.state.access.roles_and_acls import Role
+from shardboard.state.alerting import events
 from shardboard.state.cluster import cluster, nodes
 from shardboard.state.databases.bdbs import Bdb
 
@@ -133,7 +135,8 @@ async def test_too_large_copies_do_not_replace_earlier_ones(
     after = versions(agents, 1)
     assert after["bdb-1"] == before["bdb-1"]
     assert after["cluster"] > before["cluster"]
-    assert {node.uid: failure for node, failure in loop._failures.items()} == dict.fromkeys((1, 2), "too large: bdb-1")
+    failures = {node.uid: failure.reason for node, failure in loop._failures.items()}
+    assert failures == dict.fromkeys((1, 2), "too large: bdb-1")
     monkeypatch.undo()
     await change_bdb(console, port=12003)
     await loop.update()
@@ -221,3 +224,60 @@ async def test_copies_follow_the_ca(console: Console, agents: FakeAgents, loop: 
     await loop.update()
     assert all(after > before[name] for name, after in versions(agents, 1).items())
     assert opened(console, agents, 1, "bdb-1")["bdb"]["name"] == "shop"
+
+
+async def test_copies_of_most_nodes_open_the_ca(console: Console, agents: FakeAgents, loop: RecoveryCopiesLoop) -> None:
+    await loop.update()
+    found = [Envelope.parse(agents.recovery_copies[node]["cluster"].content) for node in (1, 2, 3)]
+    assert ca_of(found[:2]).fingerprint == ca_of(found[1:]).fingerprint == console.ca.ca_fingerprint()
+    assert not Envelope.parse(agents.recovery_copies[1]["bdb-1"].content).share
+
+
+async def reasons(console: Console) -> dict[int | None, str]:
+    """Return the reasons of the active alarms by node."""
+    async with console.store.read() as session:
+        return {
+            each.node_uid: each.details["reason"]
+            for each in await events.list_open_spans(session, events.RECOVERY_COPIES)
+        }
+
+
+async def test_alarm_reports_agents_without_the_newest_copies(
+    console: Console, agents: FakeAgents, loop: RecoveryCopiesLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents.unreachable = {1}
+    await loop.update()
+    assert await reasons(console) == {}, "it may be a short interruption"
+    monkeypatch.setattr(recovery_copies, "ALARM_SECONDS", 0.0)
+    await loop.update()
+    await loop.update()
+    assert set(await reasons(console)) == {1}
+    async with console.store.read() as session:
+        assert len(await events.list_open_spans(session, events.RECOVERY_COPIES)) == 1
+    agents.unreachable = set()
+    await loop.update()
+    assert await reasons(console) == {}
+
+
+async def test_alarm_reports_agents_that_keep_an_old_version(
+    console: Console, agents: FakeAgents, loop: RecoveryCopiesLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk of node 2 is full. The next leader ends the alarm."""
+    if console.store.is_shared:
+        pytest.skip("only the term of the real leader can write to this store")
+    monkeypatch.setattr(recovery_copies, "ALARM_SECONDS", 0.0)
+    await loop.update()
+    keep = agents.keep_copies
+
+    async def keep_nothing(node: Any, copies: Any, names: Any) -> Any:
+        return await (agents.list_copies(node) if node.uid == 2 else keep(node, copies, names))
+
+    with monkeypatch.context() as context:
+        context.setattr(agents, "keep_copies", keep_nothing)
+        await change_bdb(console, port=12345)
+        await loop.update()
+        [(node, reason)] = (await reasons(console)).items()
+        assert (node, "did not store all of them" in reason) == (2, True)
+    with Tenure(5, "b", float("inf")).acting():
+        await RecoveryCopiesLoop(console.store, console.bus, console.agents, console.ca).update()
+    assert await reasons(console) == {}

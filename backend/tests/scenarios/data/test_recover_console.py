@@ -35,7 +35,7 @@ OBSERVED = {
 """Fields of REST objects that agents report all the time. Databases contain their endpoints."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with database_helpers.running(private_cluster(tmp_path_factory.mktemp("cluster"), nodes=3)) as running_cluster:
         yield running_cluster
@@ -43,7 +43,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.fixture(autouse=True)
 def without_leftovers() -> None:
-    """Keep what the test created: its cluster has no other test."""
+    """Keep what a test created: its cluster has no other test."""
 
 
 class UserLoad:
@@ -132,21 +132,23 @@ def wait_until_copied(cluster: LocalCluster, *users: str) -> None:
     )
 
 
-def lose_store(cluster: LocalCluster) -> None:
-    """Kill the console and delete its state, except the store key, of which administrators have a copy."""
+def lose_store(cluster: LocalCluster, *, with_key: bool = False) -> None:
+    """Kill the console and delete its state, with or without the store key, of which administrators may have a copy."""
     cluster.kill("console")
+    kept = {"agents", "logs", "processes.json"} | (set() if with_key else {"store.key"})
     for path in cluster.directory.iterdir():
-        if path.name not in ("agents", "logs", "processes.json", "store.key"):
+        if path.name not in kept:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def recovery(cluster: LocalCluster, *arguments: str) -> subprocess.Popen[str]:
-    """Start the recovery with the address and the copy of one node. The password of the administrator stays the same."""
+def recovery(cluster: LocalCluster, *arguments: str, nodes: int = 1) -> subprocess.Popen[str]:
+    """Start the recovery with the address of one node and the copies of some. The password of the administrator stays the same."""
     password = cluster.directory / "first-password"
     with os.fdopen(os.open(password, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(cluster.login[1])
-    address = cluster.addresses[0]
-    source = ("--node", address, "--copy", str(copy_file(cluster, address)))
+    source = ["--node", cluster.addresses[0]]
+    for address in cluster.addresses[:nodes]:
+        source += ["--copy", str(copy_file(cluster, address))]
     return subprocess.Popen(
         [sys.executable, "-m", "shardboard", "recover-console", *source, *arguments],
         env={**cluster.environment, "SHARDBOARD_ADMIN_PASSWORD_FILE": str(password)},
@@ -240,3 +242,39 @@ def test_lost_store_is_rebuilt_under_load(cluster: LocalCluster) -> None:
         ),
         "the rebuilt console does not fail over",
     )
+
+
+def test_lost_store_and_store_key_are_rebuilt_from_most_nodes(cluster: LocalCluster) -> None:
+    """Nothing of the console is left: neither its CA, nor the store key, nor a backup. No agent joins again."""
+    bdb = create(cluster, database_helpers.request_body(2, replication=True, name="sharded"))
+    ok(cluster.api.post("/v1/redis_acls", json={"name": "last change", "acl": "+@all ~*"}))
+    cluster.wait_until(
+        lambda: all(
+            "last change" in {acl["name"] for acl in copied(cluster, address).get("redis_acls", [])}
+            for address in cluster.addresses
+        ),
+        "the agents do not have the newest copies",
+    )
+    key, before, running = (cluster.directory / "store.key").read_text(), objects(cluster), processes(cluster)
+    identities = [cluster.directory / "agents" / address / "agent.json" for address in cluster.addresses]
+    joined = [file.read_text() for file in identities]
+    load = Load(bdb)
+    load.fill()
+    with load:
+        lose_store(cluster, with_key=True)
+        refused = recovery(cluster)
+        output, _ = refused.communicate(timeout=120)
+        assert refused.returncode == 1
+        assert "copies of 2 nodes are needed, and these are of 1" in output
+        recovered = recovery(cluster, nodes=2)
+        output, _ = recovered.communicate(timeout=120)
+        assert recovered.returncode == 0, output
+        requests = load.requests
+        cluster.start_console()
+        cluster.wait_until(lambda: len(cluster.connected()) == 3, "not all agents are connected")
+        cluster.wait_until(lambda: objects(cluster) == before, f"the objects differ from\n{before}", 180)
+        cluster.wait_until(lambda: load.requests > requests, "the load stopped")
+    assert (load.errors, load.wrong, load.missing()) == ([], [], [])
+    assert processes(cluster) == running
+    assert (cluster.directory / "store.key").read_text() != key
+    assert [file.read_text() for file in identities] == joined

@@ -9,6 +9,7 @@ import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { useCanStartDrill } from '@/api/failures/drills';
 import { messageOf } from '@/api/http';
 import { RunningActions } from '@/features/actions/RunningActions';
+import { NodeAlarms } from '@/features/alarms/NodeAlarms';
 import { DrillDialog } from '@/features/drills/DrillDialog';
 import { NodeCharts } from '@/features/metrics/NodeCharts';
 import { HostChecks } from '@/features/nodes/HostChecks';
@@ -65,6 +66,7 @@ export function NodePage() {
           )}
         </NodeMenu>
       </div>
+      <NodeAlarms node={node.uid} />
       <RunningActions type="node" uid={node.uid} />
       {isDrillOpen && (
         <DrillDialog

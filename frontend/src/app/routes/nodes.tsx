@@ -1,6 +1,7 @@
 /** Page with all nodes. */
 import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeTable } from '@/features/nodes/NodeTable';
+import { RedundancyCard } from '@/features/nodes/redundancy/RedundancyCard';
 import { Card } from '@/ui/Card';
 import { EmptyState } from '@/ui/EmptyState';
 import classes from './pages.module.css';
@@ -24,6 +25,7 @@ export function NodesPage() {
           }
         />
       </Card>
+      <RedundancyCard />
     </div>
   );
 }

@@ -31,6 +31,10 @@ describe('activeAlarm', () => {
       "Node 2 has shards of databases that the console's store does not contain: redis:7. The console does not change them",
     ],
     [
+      { type: 'alarm_recovery_copies', node_uid: 2, reason: 'its agent did not store all of them' },
+      'Node 2 does not have the newest copies for a rebuild of the console: its agent did not store all of them',
+    ],
+    [
       { type: 'alarm_no_replica', bdb_uid: 1, pairs: [2] },
       '1 primary of demo has no running replica',
     ],

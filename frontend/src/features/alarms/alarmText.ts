@@ -108,6 +108,10 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `The flash limits of the shards on node ${node_uid} exceed its flash`,
   alarm_console_lost: ({ host }) =>
     `Console ${host} is lost: it stopped unexpectedly, or cannot reach the store`,
+  alarm_console_store_slow: ({ host }) =>
+    `The store responds slowly to console ${host}: if it leads, another console may take over`,
+  alarm_recovery_copies: ({ node_uid, reason }) =>
+    `Node ${node_uid} does not have the newest copies for a rebuild of the console: ${reason}`,
   alarm_storage_full: ({ node_uid }) =>
     `The storage of node ${node_uid} is nearly full: shards can neither start nor persist data`,
 };

@@ -13,9 +13,11 @@ const consoleRow = (uid: string, fields: Record<string, unknown> = {}) => ({
   host: `${uid}.example.org`,
   address: `https://${uid}.example.org:9443`,
   version: '1.0',
+  release: 4,
   status: 'running',
   is_leader: false,
   leader_since: null,
+  leader_reason: null,
   is_current: false,
   started_at: '2026-01-01T00:00:00Z',
   seen_at: '2026-01-01T00:00:00Z',
@@ -38,6 +40,7 @@ beforeEach(() => {
           is_leader: true,
           is_current: true,
           leader_since: '2026-01-01T00:00:00Z',
+          leader_reason: 'expired',
         }),
         consoleRow('b'),
         consoleRow('c', { status: 'lost' }),
@@ -67,6 +70,14 @@ describe('Consoles', () => {
     expect((await rowOf('a.example.org')).getByText(/Leader for/)).toBeTruthy();
     expect((await rowOf('b.example.org')).getByText('Running')).toBeTruthy();
     expect((await rowOf('c.example.org')).getByText('Lost')).toBeTruthy();
+  });
+
+  it('shows the release of each console, and why the leader changed', async () => {
+    show();
+    expect((await rowOf('b.example.org')).getByText('4')).toBeTruthy();
+    expect(screen.getByText(/a\.example\.org became the leader/).textContent).toMatch(
+      /: the former leader failed, or could not reach the store\.$/,
+    );
   });
 
   it('is hidden if there is only one console', async () => {

@@ -35,12 +35,15 @@ export function Consoles({ may }: { may: boolean }) {
         {error && !consoles ? (
           <Alert color="red">{messageOf(error)}</Alert>
         ) : (
-          <DataTable
-            label="Consoles"
-            rows={consoles}
-            rowKey={({ uid }) => uid}
-            columns={columnsOf(may, setOperation)}
-          />
+          <>
+            <LastChange leader={consoles?.find(({ is_leader }) => is_leader)} />
+            <DataTable
+              label="Consoles"
+              rows={consoles}
+              rowKey={({ uid }) => uid}
+              columns={columnsOf(may, setOperation)}
+            />
+          </>
         )}
       </Card>
       {operation?.kind === 'lead' && (
@@ -67,6 +70,25 @@ export function Consoles({ may }: { may: boolean }) {
         </SubmitDialog>
       )}
     </div>
+  );
+}
+
+const REASONS: Record<NonNullable<ClusterConsole['leader_reason']>, string> = {
+  started: 'it was started and no other console led',
+  stopped: 'the former leader was stopped',
+  expired: 'the former leader failed, or could not reach the store',
+  handed_over: 'a user requested it',
+  more_agents: 'it reaches more agents than the former leader',
+};
+
+function LastChange({ leader }: { leader: ClusterConsole | undefined }) {
+  if (!leader?.leader_since) return null;
+  const reason = leader.leader_reason && `: ${REASONS[leader.leader_reason]}`;
+  return (
+    <p className={classes.intro}>
+      {leader.host} became the leader <Ago time={leader.leader_since} />
+      {reason}.
+    </p>
   );
 }
 
@@ -114,6 +136,14 @@ const columnsOf = (
     optional: true,
     sort: ({ version }) => version,
     cell: ({ version }) => version,
+  },
+  {
+    id: 'release',
+    header: 'Release',
+    align: 'right',
+    optional: true,
+    sort: ({ release }) => release ?? 0,
+    cell: ({ release }) => release ?? '–',
   },
   {
     id: 'status',
