@@ -18,10 +18,13 @@ from fastapi import Depends, FastAPI
 from shardboard import __version__
 from shardboard.api import access, alerting, benchmarks, cluster, data, databases, failures, metrics, placement, stream
 from shardboard.api.http import audit_middleware, error_handlers, options
-from shardboard.api.http.host_names import with_host_check
 from shardboard.api.http.idempotency import check_key_support, install_replays
+from shardboard.api.http.middleware.head_requests import HeadMiddleware
+from shardboard.api.http.middleware.host_names import with_host_check
+from shardboard.api.http.middleware.response_headers import install_response_headers
+from shardboard.api.http.object_versions import check_match_support
+from shardboard.api.http.openapi.document import install_openapi
 from shardboard.api.http.query_check import check_query
-from shardboard.api.http.response_headers import install_response_headers
 from shardboard.api.http.route_order import merge_routers
 from shardboard.api.http.web_ui import mount_web_ui
 from shardboard.api.metrics import prometheus
@@ -66,12 +69,16 @@ def create_app(console: Console) -> FastAPI:
     app.state.console = console
     audit_middleware.install_audit_middleware(app)
     routers = (router for area in AREAS for router in area.ROUTERS)
-    app.include_router(merge_routers(routers), dependencies=[Depends(check_query), Depends(check_key_support)])
+    checks = [Depends(check) for check in (check_query, check_key_support, check_match_support)]
+    api = merge_routers(routers)
+    app.include_router(api, dependencies=checks)
+    install_openapi(app, api.routes)
     app.include_router(options.router)
     mount_web_ui(app, console.settings.web_ui_dir)
     error_handlers.install_error_handlers(app)
     install_replays(app)
     install_response_headers(app)
+    app.add_middleware(HeadMiddleware)
     return app
 
 
@@ -144,6 +151,9 @@ def _lock(directory: Path) -> tuple[str, int]:
     if not console_id:
         console_id = uuid.uuid4().hex
         os.write(descriptor, console_id.encode())
+        if os.geteuid() == 0:  # a command for an administrator; the console runs as the owner of the directory
+            owner = directory.stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
     return console_id, descriptor
 
 
@@ -174,7 +184,15 @@ async def running_loops(console: Console) -> AsyncIterator[asyncio.Future[None]]
                 leadership.hand_over,
             ),
             *reconcilers.leader_loops(
-                store, bus, agents, console.ca, console.trust, live.last_offset, LoopRequests(), console.id
+                store,
+                bus,
+                agents,
+                console.ca,
+                console.trust,
+                live.last_offset,
+                pulses.seconds_since_gap,
+                LoopRequests(),
+                console.id,
             ),
         )
         async with LoopSupervisor(store, loops).running() as failure:

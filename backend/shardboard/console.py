@@ -8,6 +8,7 @@ from shardboard import __version__
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.collectors.alerting.notifier import Notifier
 from shardboard.collectors.benchmarks.key_samples import KeySampleCache
+from shardboard.collectors.cluster.action_waits import ActionWaits
 from shardboard.collectors.cluster.consoles import ConsoleFacts, ConsolePresence
 from shardboard.collectors.cluster.logs import NodeLogReader
 from shardboard.collectors.data.location_access import LocationAccess
@@ -62,6 +63,7 @@ class Console:
     ram_curve_cache: RamCurveCache = field(init=False)
     shard_query_cache: ShardQueryCache = field(init=False)
     key_sample_cache: KeySampleCache = field(init=False)
+    action_waits: ActionWaits = field(init=False)
     locations: LocationAccess = field(init=False)
     location_files: LocationFiles = field(init=False)
     node_logs: NodeLogReader = field(init=False)
@@ -86,6 +88,7 @@ class Console:
         self.command_count_cache = CommandCountCache(self.store, self.agents)
         self.shard_query_cache = ShardQueryCache(self.store, self.agents)
         self.key_sample_cache = KeySampleCache(self.store, self.agents)
+        self.action_waits = ActionWaits(self.store, self.bus)
         self.locations = LocationAccess(RequestTransfers(self.store, self.agents))
         self.location_files = LocationFiles(self.store, self.agents)
         self.node_logs = NodeLogReader(self.store, self.agents)

@@ -4,14 +4,18 @@ from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ReadSession, UserManager, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.parameters import Uid
+from shardboard.domain.access.roles import AnyManagementRole, uid_of
 from shardboard.services.access import ldap as service
+from shardboard.services.access import roles_and_acls
 from shardboard.state.access import ldap_mappings as state
 from shardboard.state.access.ldap_mappings import LdapMapping
 
@@ -35,6 +39,7 @@ class MappingChanges(BaseModel):
 
     name: MappingName | None = None
     dn: Dn | None = None
+    role: Annotated[AnyManagementRole | None, Field(description="Management role. Alternative to `role_uids`.")] = None
     role_uids: RoleUids | None = None
     email: Email | None = None
 
@@ -42,14 +47,20 @@ class MappingChanges(BaseModel):
 class NewMapping(MappingChanges):
     name: MappingName
     dn: Dn
-    role_uids: RoleUids
     email: Email = ""
+
+    @model_validator(mode="after")
+    def _check_role(self) -> "NewMapping":
+        if self.role is None and self.role_uids is None:
+            raise PydanticCustomError("field", "{field} {what}", {"field": "role_uids", "what": "is missing"})
+        return self
 
 
 class MappingOut(BaseModel):
     uid: int
     name: str
     dn: str
+    role: str = Field(description="Management role of the role.")
     role_uids: list[int]
     email: str
 
@@ -63,30 +74,33 @@ async def list_mappings(_manager: UserManager, session: ReadSession, query: Mapp
 
     Required role: `admin` or `user_manager`.
     """
-    return query.reply([_render(row).model_dump() for row in await state.list_all(session)])
+    return query.reply([(await _render(session, row)).model_dump() for row in await state.list_all(session)])
 
 
 @router.post("", summary="Create LDAP mapping", responses=error_responses(406, 409))
 async def create_mapping(manager: UserManager, session: WriteSession, body: NewMapping) -> MappingOut:
     """Add an LDAP mapping. Required role: `admin` or `user_manager`."""
-    row = await service.create_mapping(session, body.name, body.dn, body.role_uids[0], body.email, manager)
-    return _render(row)
+    role_uid = await _role_uid(session, body)
+    assert role_uid is not None  # noqa: S101 - validated by the model
+    return await _render(
+        session, await service.create_mapping(session, body.name, body.dn, role_uid, body.email, manager)
+    )
 
 
 @router.get("/{uid}", summary="Get LDAP mapping", responses=error_responses(404))
 async def get_mapping(_manager: UserManager, session: ReadSession, uid: Uid) -> MappingOut:
     """Return an LDAP mapping. Required role: `admin` or `user_manager`."""
-    return _render(await service.get_mapping(session, uid))
+    return await _render(session, await service.get_mapping(session, uid))
 
 
 @router.put("/{uid}", summary="Update LDAP mapping", responses=error_responses(404, 406, 409))
 async def update_mapping(manager: UserManager, session: WriteSession, uid: Uid, body: MappingChanges) -> MappingOut:
     """Change an LDAP mapping. The change applies to a user at the next sign-in. Required role: `admin` or `user_manager`."""
-    role_uid = body.role_uids[0] if body.role_uids else None
+    role_uid = await _role_uid(session, body)
     row = await service.change_mapping(
         session, uid, manager, name=body.name, dn=body.dn, role_uid=role_uid, email=body.email
     )
-    return _render(row)
+    return await _render(session, row)
 
 
 @router.delete("/{uid}", summary="Delete LDAP mapping", responses=error_responses(404))
@@ -96,5 +110,17 @@ async def delete_mapping(manager: UserManager, session: WriteSession, uid: Uid) 
     return {}
 
 
-def _render(row: LdapMapping) -> MappingOut:
-    return MappingOut(uid=row.uid, name=row.name, dn=row.dn, role_uids=[row.role_uid], email=row.email)
+async def _role_uid(session: AsyncSession, body: MappingChanges) -> int | None:
+    """Return the uid of the role that a request names; None if it names none."""
+    if body.role is not None and body.role_uids is not None:
+        await roles_and_acls.requested_role(session, body.role, body.role_uids)  # raises an error if they differ
+    if body.role_uids is not None:
+        return body.role_uids[0]
+    return uid_of(body.role) if body.role is not None else None
+
+
+async def _render(session: AsyncSession, row: LdapMapping) -> MappingOut:
+    role = await roles_and_acls.get_role(session, row.role_uid)
+    return MappingOut(
+        uid=row.uid, name=row.name, dn=row.dn, role=role.management, role_uids=[row.role_uid], email=row.email
+    )

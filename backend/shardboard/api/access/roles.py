@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import Depends
+from fastapi import Depends, Request
 from fastapi.responses import JSONResponse
 
 from shardboard.api.http.api_router import ApiRouter
@@ -44,13 +44,13 @@ async def get_role(viewer: AnyViewer, session: ReadSession, uid: Uid, fields: Ro
 
 @router.put("/{uid}", response_model=schema.Role, responses=error_responses(404, 406, 409))
 async def update_role(
-    manager: UserManager, console: ConsoleDep, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun
+    request: Request, manager: UserManager, console: ConsoleDep, uid: Uid, body: schema.RoleUpdate, dry_run: DryRun
 ) -> JSONResponse:
     """Change a role that is not built in. The databases apply the change within seconds.
 
     Required role: `admin` or `user_manager`.
     """
-    async with login_change(console.store, dry_run=dry_run) as session:
+    async with login_change(console.store, dry_run=dry_run, request=request) as session:
         row = await service.change_role(session, uid, body.name, body.management, body.bdb_uids(), manager)
         return JSONResponse(_render(row))
 

@@ -9,7 +9,7 @@ from shardboard.api.http import credentials
 from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, CurrentLogin, ReadSession, UserManager
 from shardboard.api.http.error_replies import error_responses
-from shardboard.api.http.login_throttle import login_change
+from shardboard.api.http.login_throttle import WRONG_CREDENTIALS, login_change
 from shardboard.api.http.parameters import DryRun, Uid
 from shardboard.console import Console
 from shardboard.errors import Forbidden, NotAcceptable, Unauthorized
@@ -121,7 +121,7 @@ async def _reauthenticate(console: Console, principal: Principal, body: SecondFa
     async with console.store.read() as session:
         user = _local_user(await by_email(session, principal.username), principal)
     if await credentials.match_password(console, user.email, body.password, source) is None:
-        raise Forbidden("invalid_credentials", credentials.WRONG_CREDENTIALS)
+        raise Forbidden("invalid_credentials", WRONG_CREDENTIALS)
     if user.totp_secret is not None:
         try:
             await credentials.require_second_factor_code(console.store, user, source, body.present_code)

@@ -22,14 +22,18 @@ from shardboard.api.http.error_handlers import ERROR_REPLIES
 from shardboard.api.http.lists import FieldSelection, ListQuery, fields_of, list_query_of
 from shardboard.api.http.login_throttle import login_change
 from shardboard.api.http.parameters import DryRun, Uid
-from shardboard.domain.access.roles import AnyManagementRole, ManagementRole, uid_of
+from shardboard.domain.access.roles import AnyManagementRole, ManagementRole
 from shardboard.errors import ApiError, Forbidden, NotFound, Unauthorized
 from shardboard.schemas.timestamps import epoch, iso
 from shardboard.services.access import authorization as services
 from shardboard.services.access import logins, roles_and_acls, sessions, tokens, users
 from shardboard.services.access.authorization import Principal
+from shardboard.services.access.role_assignments import RoleAssignment
 from shardboard.state.access.users import REGULAR, User, by_email
 from shardboard.state.cluster import cluster
+
+MAX_ROLES = 64
+"""Maximum number of roles of a user."""
 
 router = ApiRouter(prefix="/v1/users", tags=["users"], responses=ERROR_REPLIES)
 
@@ -80,7 +84,10 @@ class UserChanges(BaseModel):
 
     email: Annotated[
         str | None,
-        Field(max_length=254, description="Username. It cannot be changed: omit it or send the current value."),
+        Field(
+            max_length=254,
+            description="Username. Empty for users who have only a name. It cannot be changed: omit it or send the current value.",
+        ),
     ] = None
     auth_method: Annotated[
         Literal["regular", "sso", "ldap"] | None,
@@ -92,19 +99,34 @@ class UserChanges(BaseModel):
     password: Annotated[str | None, Field(max_length=256, repr=False)] = None
     role: AnyManagementRole | None = None
     role_uids: Annotated[
-        list[int] | None, Field(max_length=1, description="Uid of one role of /v1/roles. Alternative to `role`.")
+        list[int] | None,
+        Field(
+            max_length=MAX_ROLES,
+            description="Uids of roles of /v1/roles. Alternative to `role`. "
+            "The management permissions of one of them must include those of the others. An empty list means no role.",
+        ),
     ] = None
 
 
 class NewUser(UserChanges):
-    email: Annotated[str, Field(max_length=254, description="Username to sign in with.")]
-    name: Annotated[str, Field(max_length=254)] = ""
+    email: Annotated[
+        str,
+        Field(
+            max_length=254, description="Username to sign in with. Users without an email address sign in with `name`."
+        ),
+    ] = ""
+    name: Annotated[
+        str, Field(max_length=254, description="Users can authenticate to databases with both `email` and `name`.")
+    ] = ""
     password: Annotated[
         str | None, Field(max_length=256, repr=False, description="Required unless `auth_method` is `sso`.")
     ] = None
 
     @model_validator(mode="after")
     def _check_auth_method(self) -> "NewUser":
+        if not self.email and not self.name:
+            what = "is missing. Set `email`, or `name` for a user without an email address"
+            raise PydanticCustomError("field", "{field} {what}", {"field": "email", "what": what})
         if self.auth_method == "ldap":
             message = "must not be ldap for a new user. LDAP users are created when they sign in"
             raise PydanticCustomError("field", "{field} {what}", {"field": "auth_method", "what": message})
@@ -208,7 +230,7 @@ async def new_user_password(console: ConsoleDep, _manager: UserManager, body: Ne
     """Hash the password of a new user before the transaction starts, because this takes time."""
     if body.password is None:
         return None
-    return await credentials.hash_new_password(console.store, body.password, body.email)
+    return await credentials.hash_new_password(console.store, body.password, body.email or body.name)
 
 
 NewUserPassword = Annotated[users.PasswordHashes | None, Depends(new_user_password)]
@@ -217,7 +239,7 @@ NewUserPassword = Annotated[users.PasswordHashes | None, Depends(new_user_passwo
 @router.post("")
 async def create_user(manager: UserManager, password: NewUserPassword, session: WriteSession, body: NewUser) -> UserOut:
     """Create a user. The default role is `db_viewer`. Required role: `admin` or `user_manager`."""
-    role = await roles_and_acls.requested_role(session, body.role, body.role_uids) or users.RoleAssignment(
+    role = await roles_and_acls.requested_role(session, body.role, body.role_uids) or RoleAssignment(
         ManagementRole.DB_VIEWER
     )
     user = await users.create(session, body.email, body.name, password, role, manager)
@@ -306,7 +328,7 @@ async def get_user(uid: int, session: ReadSession, _: UserManager, fields: UserF
 
 @router.put("/{uid}")
 async def change_user(
-    console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun
+    request: Request, console: ConsoleDep, login: CurrentLogin, uid: Uid, body: UserChanges, dry_run: DryRun
 ) -> UserOut:
     """Change a user. A new password ends the user's tokens, and all sessions except the current one.
 
@@ -319,7 +341,7 @@ async def change_user(
         password = await credentials.hash_new_password(
             console.store, body.password, user.email, rejected_hashes=_rejected_hashes(user, principal)
         )
-    async with login_change(console.store, dry_run=dry_run) as session:
+    async with login_change(console.store, dry_run=dry_run, request=request) as session:
         role = await roles_and_acls.requested_role(session, body.role, body.role_uids)
         account_changes = users.AccountChanges(body.email, body.name, password, role, body.auth_method)
         user = await users.change(session, uid, account_changes, principal)
@@ -329,9 +351,11 @@ async def change_user(
 
 
 @router.delete("/{uid}")
-async def delete_user(console: ConsoleDep, manager: UserManager, uid: Uid, dry_run: DryRun) -> dict[str, str]:
+async def delete_user(
+    request: Request, console: ConsoleDep, manager: UserManager, uid: Uid, dry_run: DryRun
+) -> dict[str, str]:
     """Delete a user with its sessions and tokens. Required role: `admin` or `user_manager`."""
-    async with login_change(console.store, dry_run=dry_run) as session:
+    async with login_change(console.store, dry_run=dry_run, request=request) as session:
         await users.remove(session, uid, manager)
     return {}
 
@@ -340,10 +364,10 @@ def _render(user: User, login_status: logins.LoginStatus) -> UserOut:
     has_password = user.auth_method == REGULAR
     return UserOut(
         uid=user.uid,
-        email=user.email,
+        email="" if user.has_name_only else user.email,
         name=user.name,
         role=user.role,
-        role_uids=[uid] if (uid := user.role_uid or uid_of(user.role)) else [],
+        role_uids=[uid for uid in user.all_role_uids if uid],
         auth_method=user.auth_method,
         status=login_status.status(user),
         passwords_count=len(user.passwords) if has_password else 0,

@@ -1,6 +1,7 @@
 """Endpoints of actions, in the formats of versions 1 and 2 of the API."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from fastapi.responses import JSONResponse
 
@@ -9,6 +10,8 @@ from shardboard.api.http.database_scope import AnyEditor, AnyViewer, BdbViewer
 from shardboard.api.http.dependencies import Principal, ReadSession, WriteSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
+from shardboard.api.http.waiting import current_object
+from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.schemas.cluster import actions as schema
 from shardboard.services.cluster import actions as service
@@ -46,6 +49,7 @@ async def get_action_v1(viewer: AnyViewer, session: ReadSession, action_uid: str
 @router.delete("/actions/{action_uid}", response_model=schema.StateMachine, responses=error_responses(404, 409))
 async def cancel_action(editor: AnyEditor, session: WriteSession, action_uid: str) -> JSONResponse:
     """Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
+    A drill of a zone ends on all its nodes.
 
     Returns 409 if the action has ended (`not_running`) or cannot be canceled (`not_cancellable`). Required role:
     `admin`, `cluster_member`, or `db_member`.
@@ -64,6 +68,18 @@ async def list_actions(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
 async def get_action(viewer: AnyViewer, session: ReadSession, action_uid: str) -> JSONResponse:
     """Return an action with its steps. Finished actions are kept for a limited time."""
     return JSONResponse(schema.render_v2(await _find(session, action_uid, viewer)))
+
+
+@current_object(schema.StateMachine)
+async def _current_state_machine(console: Console, principal: Principal, shown: dict[str, Any]) -> dict[str, Any]:
+    async with console.store.read() as session:
+        return schema.render_v1(await _find(session, shown["action_uid"], principal), datetime.now(UTC))
+
+
+@current_object(schema.Action)
+async def _current_action(console: Console, principal: Principal, shown: dict[str, Any]) -> dict[str, Any]:
+    async with console.store.read() as session:
+        return schema.render_v2(await _find(session, shown["action_uid"], principal))
 
 
 async def _find(session: ReadSession, uid: str, principal: Principal) -> Action:

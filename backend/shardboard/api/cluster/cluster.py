@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from fastapi import Request
 from fastapi.responses import JSONResponse
 
 from shardboard.api.http.api_router import ApiRouter
@@ -46,9 +47,11 @@ async def get_policy(_viewer: AnyViewer, session: ReadSession) -> JSONResponse:
 
 
 @router.put("/cluster/policy", response_model=schema.Policy, responses=error_responses())
-async def update_policy(admin: Admin, console: ConsoleDep, body: schema.PolicyUpdate, dry_run: DryRun) -> JSONResponse:
+async def update_policy(
+    request: Request, admin: Admin, console: ConsoleDep, body: schema.PolicyUpdate, dry_run: DryRun
+) -> JSONResponse:
     """Change rules of the policy. Unknown rules are ignored. Required role: `admin`."""
-    async with login_change(console.store, dry_run=dry_run) as session:
+    async with login_change(console.store, dry_run=dry_run, request=request) as session:
         return JSONResponse(schema.render_policy(await service.update_policy(session, body.changes(), admin)))
 
 

@@ -14,6 +14,7 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lists import TOTAL_HEADER, FieldSelection, ListQuery, fields_of, list_query_of
 from shardboard.api.http.lookups import get_bdb_or_404
 from shardboard.api.http.parameters import DryRun, Uid, is_flag_set
+from shardboard.api.http.waiting import current_object
 from shardboard.console import Console
 from shardboard.errors import NotFound
 from shardboard.queries.data import last_operations
@@ -28,7 +29,7 @@ from shardboard.services.placement import resharding_preview
 from shardboard.state.cluster import actions, cluster, nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.state.databases.bdbs import Bdb
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import StoredCondition
 
 router = ApiRouter(prefix="/v1", tags=["databases"])
 
@@ -152,9 +153,7 @@ async def act_on_bdb(
 async def render_bdbs(session: ReadSession, rows: Sequence[Bdb], *, secrets: bool = False) -> list[dict[str, Any]]:
     """Return databases in the format of the API and the event stream."""
     machines, cluster_row = await nodes.list_all(session), await cluster.load(session)
-    shards_by_bdb = _by_bdb(
-        await (shards.list_for_bdb(session, rows[0].uid) if len(rows) == 1 else shards.list_all(session))
-    )
+    shards_by_bdb = _by_bdb(await shards.list_conditions(session, bdb_uid=rows[0].uid if len(rows) == 1 else None))
     operations = await last_operations.fields_by_bdb(session, [bdb.uid for bdb in rows])
     rendered_bdbs = []
     for bdb in rows:
@@ -179,13 +178,20 @@ def shard_sample_lookup(console: Console) -> resharding_preview.LatestShardSampl
     return lambda row: console.live.latest(f"shards:{row.bdb_uid}", str(row.uid))
 
 
+@current_object(schema.Bdb)
+async def _current_bdb(console: Console, principal: Principal, shown: dict[str, Any]) -> dict[str, Any] | None:
+    async with console.store.read() as session:
+        bdb = await bdbs.by_uid(session, shown["uid"])
+        return await render_bdb(session, bdb, principal) if bdb is not None else None
+
+
 async def render_bdb(session: ReadSession, bdb: Bdb, principal: Principal) -> dict[str, Any]:
     """Return a database in the format of the API, with secrets if the user is allowed to see them, and audit that."""
     return _record_secrets(await render_bdbs(session, [bdb], secrets=_may_see_secrets(principal)))[0]
 
 
-def _by_bdb(rows: Iterable[Shard]) -> dict[int, list[Shard]]:
-    shards_by_bdb: dict[int, list[Shard]] = {}
+def _by_bdb(rows: Iterable[StoredCondition]) -> dict[int, list[StoredCondition]]:
+    shards_by_bdb: dict[int, list[StoredCondition]] = {}
     for shard in rows:
         shards_by_bdb.setdefault(shard.bdb_uid, []).append(shard)
     return shards_by_bdb

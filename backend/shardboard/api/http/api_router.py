@@ -8,7 +8,10 @@ from fastapi import APIRouter, Depends, Request, Response, params
 from fastapi.routing import APIRoute
 
 from shardboard.api.http.body_check import add_warnings, check_body
+from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.idempotency import store_reply
+from shardboard.api.http.object_versions import VERSION_HEADERS, VERSIONED, add_version, document_match
+from shardboard.api.http.waiting import can_wait, read_wait, with_wait
 
 _BODY = {"body", "_body"}
 """Names of the parameter of a handler that contains the request body."""
@@ -25,7 +28,7 @@ _TERMS = {
 
 
 class ApiRoute(APIRoute):
-    """A route that checks the fields of request bodies, and stores replies to requests with an idempotency key."""
+    """A route with the features of all endpoints: fields of bodies, idempotency keys, versions of objects, and `?wait`."""
 
     def __init__(
         self,
@@ -36,8 +39,17 @@ class ApiRoute(APIRoute):
         **options: Any,
     ) -> None:
         options["summary"] = options.get("summary") or summary_of(options.get("name") or endpoint.__name__)
-        checks = [Depends(check_body)] if _BODY & inspect.signature(endpoint).parameters.keys() else []
-        super().__init__(path, endpoint, dependencies=[*checks, *(dependencies or ())], **options)
+        methods = frozenset(options.get("methods") or ("GET",))
+        added = [Depends(check_body)] if _BODY & inspect.signature(endpoint).parameters.keys() else []
+        if can_wait(path, endpoint, methods, options.get("response_model")):
+            added.append(Depends(read_wait))
+        if path in VERSIONED:
+            if "GET" in methods:
+                options["responses"] = {**VERSION_HEADERS, **(options.get("responses") or {})}
+            else:
+                added.append(Depends(document_match))
+                options["responses"] = {**error_responses(412), **(options.get("responses") or {})}
+        super().__init__(path, endpoint, dependencies=[*added, *(dependencies or ())], **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -45,8 +57,9 @@ class ApiRoute(APIRoute):
         async def handle_and_complete(request: Request) -> Response:
             reply = await handle(request)
             add_warnings(request.scope, reply)
+            add_version(request.scope, reply)
             await store_reply(request.scope, reply)
-            return reply
+            return with_wait(request, reply)
 
         return handle_and_complete
 

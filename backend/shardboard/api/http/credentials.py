@@ -9,7 +9,14 @@ from fastapi import Request, Response
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.api.http import audit_middleware, ldap_login
-from shardboard.api.http.login_throttle import LoginState, VerifiedUser, get_login_state, record_failed_login
+from shardboard.api.http.login_throttle import (
+    WRONG_CREDENTIALS,
+    LoginState,
+    VerifiedUser,
+    get_login_state,
+    record_failed_login,
+    wrong_password,
+)
 from shardboard.console import Console
 from shardboard.errors import ApiError, Forbidden, NotAcceptable, Unauthorized
 from shardboard.net.client_address import source_of
@@ -25,9 +32,6 @@ from shardboard.store.db import Store
 
 COOKIE = "shardboard_session"
 CSRF_HEADER = "x-requested-with"
-WRONG_CREDENTIALS = (
-    "Wrong username or password. After several failed attempts from your address, wait before you try again."
-)
 UNCHANGED_MESSAGE = "The new password must differ from the current one."
 
 
@@ -228,7 +232,8 @@ async def _authenticate(
     # A session or token lasts, so it requires a password that is valid now, not one from the cache.
     user, is_new = await _check_password(console, username, password, source, bypass_cache=bypass_cache)
     if user is None:
-        raise Unauthorized("invalid_credentials", WRONG_CREDENTIALS)
+        raise await wrong_password(console.store, username, source)
+    get_login_state(console.store).password_throttle.clear(username, source)
     if user.user.totp_secret is not None:
         await require_second_factor_code(console.store, user.user, source, code)
     await _check_rules(
@@ -344,10 +349,7 @@ async def _verify(
 
 
 async def _store_data_hash(store: Store, verified: User, password: str, password_hash: str) -> None:
-    """Store the hash for databases, if a database granted the user access to data after the password was set."""
-    async with store.read() as session:
-        if not await acl_users.needs_data_hash(session, verified):
-            return
+    """Store the hash for databases. Passwords of earlier releases do not have one."""
     async with store.begin() as session:
         trail.without_audit(session)
         await user_accounts.save_data_hash(session, verified.uid, password_hash, acl_users.digest(password))

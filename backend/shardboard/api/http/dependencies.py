@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from shardboard.api.http import request_bodies
 from shardboard.api.http.credentials import Login
 from shardboard.api.http.idempotency import IdempotentRequestDep, executing, replay_or_start
+from shardboard.api.http.object_versions import read_version, require_match
 from shardboard.api.http.parameters import DryRun
 from shardboard.console import Console
 from shardboard.errors import ApiError, Forbidden
@@ -61,7 +62,8 @@ async def write_session(
 ) -> AsyncIterator[AsyncSession]:
     """Open one transaction per request, after the credentials: verifying them takes time and can write to the store.
 
-    A request with an idempotency key that was executed before gets its stored reply.
+    A request with an idempotency key that was executed before gets its stored reply. A request for an
+    outdated version of the object is rejected.
 
     A dry run is executed completely and then rolled back. Handlers that also change something outside of the store need
     `write_session_without_dry_run`, or handle `DryRun` themselves.
@@ -69,6 +71,7 @@ async def write_session(
     with executing(console.store, repeatable):
         async with console.store.begin() as session:
             await replay_or_start(request.scope, session, repeatable)
+            await require_match(request, session)
             yield session
             if dry_run:
                 await roll_back(session)
@@ -82,8 +85,12 @@ async def write_session_without_dry_run(
         yield session
 
 
-async def read_session(console: ConsoleDep, _login_or_error: LoginOrError) -> AsyncIterator[AsyncSession]:
+async def read_session(
+    request: Request, console: ConsoleDep, login_or_error: LoginOrError
+) -> AsyncIterator[AsyncSession]:
     async with console.store.read() as session:
+        if not isinstance(login_or_error, ApiError):
+            await read_version(request, session)
         yield session
 
 

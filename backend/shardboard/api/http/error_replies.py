@@ -15,6 +15,7 @@ _MEANINGS = {
     404: "The object does not exist",
     406: "The request is well-formed but not valid",
     409: "The request conflicts with the current state, for example because another action is running",
+    412: "The object was changed after it was read, and the header If-Match names another version",
     413: "The body is too large",
     422: "The value of the header Idempotency-Key was used for another request",
     503: "The store does not respond, or too many requests of this kind are running; try again in a moment",

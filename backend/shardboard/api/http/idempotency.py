@@ -22,6 +22,7 @@ from starlette.types import Scope
 from shardboard.api.http import audit_middleware, request_bodies
 from shardboard.api.http.dependants import flatten
 from shardboard.api.http.parameters import DryRun
+from shardboard.api.http.waiting import with_wait
 from shardboard.errors import ApiError, BadRequest, Conflict, Unprocessable
 from shardboard.state.access.audit import SAFE_METHODS
 from shardboard.state.cluster import idempotent_replies
@@ -66,10 +67,6 @@ class ReplayedReply(Exception):
     def __init__(self, reply: dict[str, Any]) -> None:
         super().__init__("the request was executed before")
         self.reply = reply
-
-
-class StillExecuting(Conflict):
-    retry_after = 1
 
 
 _executing: WeakKeyDictionary[Store, set[tuple[str, str, str]]] = WeakKeyDictionary()
@@ -120,7 +117,7 @@ def executing(store: Store, request: IdempotentRequest | None) -> Iterator[None]
 async def replay_or_start(scope: Scope, session: AsyncSession, request: IdempotentRequest | None) -> None:
     """Raise ReplayedReply if the request was executed before, or Unprocessable if its key was used for another request.
 
-    Otherwise `store_reply` stores its reply in this session. Raises StillExecuting if another console is executing it.
+    Otherwise `store_reply` stores its reply in this session. Raises Conflict if another console is executing it.
     """
     if request is None:
         return
@@ -136,9 +133,9 @@ async def replay_or_start(scope: Scope, session: AsyncSession, request: Idempote
         raise Unprocessable("idempotency_key_reused", message, field=HEADER)
 
 
-def _still_executing() -> StillExecuting:
+def _still_executing() -> Conflict:
     message = f"A request with this {HEADER} is still being executed. Send it again later."
-    return StillExecuting("idempotency_key_in_use", message, field=HEADER)
+    return Conflict("idempotency_key_in_use", message, field=HEADER)
 
 
 async def store_reply(scope: Scope, reply: Response) -> None:
@@ -168,7 +165,7 @@ def install_replays(app: FastAPI) -> None:
     app.add_exception_handler(ReplayedReply, _replay)
 
 
-async def _replay(_request: Request, error: Exception) -> Response:
+async def _replay(request: Request, error: Exception) -> Response:
     assert isinstance(error, ReplayedReply)  # noqa: S101 - registered for this class only
     stored = error.reply
     if stored["secrets"]:
@@ -177,7 +174,7 @@ async def _replay(_request: Request, error: Exception) -> Response:
     for name, value in stored["headers"]:
         reply.headers.append(name, value)
     reply.headers[REPLAYED_HEADER] = "true"
-    return reply
+    return with_wait(request, reply)
 
 
 async def _fingerprint(request: Request) -> str:

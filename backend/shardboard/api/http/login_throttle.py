@@ -6,15 +6,22 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from fastapi import Request
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from shardboard.api.http.object_versions import require_match
+from shardboard.errors import Unauthorized
 from shardboard.services.access import logins, passwords
 from shardboard.services.access.concurrency_limiter import ConcurrencyLimiter
 from shardboard.state.access import audit as trail
 from shardboard.state.access.users import Password, User
 from shardboard.state.alerting import events
+from shardboard.state.cluster import cluster
 from shardboard.store.db import Store, roll_back
 
+WRONG_CREDENTIALS = (
+    "Wrong username or password. After several failed attempts from your address, wait before you try again."
+)
 _MAX_ALIASES = 10_000
 
 
@@ -40,6 +47,8 @@ class LoginState:
         self.directory = ConcurrencyLimiter(8, 4, 64, 16)
         """Limits queries to the directory, which may take seconds."""
         self.unknown_user_throttle = logins.UnknownUserThrottle()
+        self.password_throttle = logins.UnknownUserThrottle()
+        """Waits after wrong passwords, for `Retry-After`. It treats existing and unknown names alike, so that it reveals none."""
         self.handover_throttle = logins.UnknownUserThrottle()
         """Throttles networks that send wrong tokens of sessions of other consoles."""
         self.aliases: OrderedDict[str, int] = OrderedDict()
@@ -63,12 +72,16 @@ def get_login_state(store: Store) -> LoginState:
 
 
 @asynccontextmanager
-async def login_change(store: Store, *, dry_run: bool = False) -> AsyncIterator[AsyncSession]:
+async def login_change(
+    store: Store, *, dry_run: bool = False, request: Request | None = None
+) -> AsyncIterator[AsyncSession]:
     """Open a transaction that can change or end logins. Open logins are checked again after the commit.
 
-    In a dry run, the transaction is rolled back instead.
+    In a dry run, the transaction is rolled back instead. An outdated `If-Match` of `request` is rejected.
     """
     async with store.begin() as session:
+        if request is not None:
+            await require_match(request, session)
         yield session
         if dry_run:
             await roll_back(session)
@@ -79,6 +92,14 @@ async def login_change(store: Store, *, dry_run: bool = False) -> AsyncIterator[
 def recheck_logins(store: Store) -> None:
     """Make open event streams check their logins again, because a user was changed or removed."""
     store.bus.publish("logins")
+
+
+async def wrong_password(store: Store, username: str, source: str) -> Unauthorized:
+    """Record a wrong password in memory. Return the error, with the seconds to wait before the next attempt, if any."""
+    async with store.read() as session:
+        rules = (await cluster.load(session)).rules
+    seconds = get_login_state(store).password_throttle.record_attempt(username, source, rules)
+    return Unauthorized("invalid_credentials", WRONG_CREDENTIALS, retry_after=seconds)
 
 
 async def record_failed_login(

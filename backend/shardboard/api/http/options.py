@@ -39,4 +39,5 @@ def allowed_methods(app: FastAPI, path: str) -> set[str]:
     ]
     # The path `/v1/nodes/status` also matches `/v1/nodes/{uid}`; the literal route wins.
     literal = [context for context in matching if context.path == path]
-    return {method for context in literal or matching for method in context.methods or ()}
+    methods = {method for context in literal or matching for method in context.methods or ()}
+    return {*methods, "HEAD"} if "GET" in methods else methods

@@ -1,4 +1,4 @@
-"""Static files of the web UI. Hashed assets are cached forever. The index is never cached; all routes of the web UI return it."""
+"""Static files of the web UI. Hashed assets are cached forever. The index is never cached; all pages of the web UI return it."""
 
 import re
 from pathlib import Path
@@ -13,8 +13,43 @@ from starlette.staticfiles import StaticFiles
 from shardboard.api.http.dependencies import ConsoleDep
 from shardboard.errors import NotFound
 
-API_PATH = re.compile(r"/v\d+(/|$)")
-"""Paths of the API, including versions that do not exist. They never return the web UI."""
+API_PATH = re.compile(r"/+v\d+(/|$)", re.IGNORECASE)
+"""Paths of the API, including misspelled ones and versions that do not exist. They never return the web UI."""
+PAGES = (
+    "/",
+    "/alarms",
+    "/audit",
+    "/availability",
+    "/backups",
+    "/benchmarks",
+    "/benchmarks/compare",
+    "/benchmarks/new",
+    "/benchmarks/scenarios",
+    "/benchmarks/scenarios/{uid}",
+    "/benchmarks/{uid}",
+    "/cluster/metrics",
+    "/databases",
+    "/databases/new",
+    "/databases/{uid}",
+    "/databases/{uid}/availability",
+    "/databases/{uid}/backups",
+    "/databases/{uid}/configuration",
+    "/databases/{uid}/endpoint",
+    "/databases/{uid}/events",
+    "/databases/{uid}/metrics",
+    "/databases/{uid}/shards",
+    "/events",
+    "/login",
+    "/nodes",
+    "/nodes/{uid}",
+    "/notifications",
+    "/settings",
+    "/timeline",
+    "/timeline/incident/{uid}",
+    "/users",
+)
+"""Pages of the web UI: the routes of `frontend/src/app/router.tsx`."""
+_PAGE = re.compile("|".join(re.escape(page).replace(r"\{uid\}", "[^/]+") for page in PAGES))
 
 router = APIRouter(include_in_schema=False)
 
@@ -50,20 +85,31 @@ def documentation(request: Request) -> HTMLResponse:
     )
 
 
-@router.api_route("/{path:path}", methods=["GET", "HEAD"])
+@router.get("/{path:path}")
 def serve_web_ui(path: str, request: Request, console: ConsoleDep) -> Response:
-    if API_PATH.match(request.url.path):
-        raise NotFound("not_found", f"The path {request.url.path} does not exist.")
     directory = console.settings.web_ui_dir
     file = _path_inside(directory, path)
     if file is not None:
         return FileResponse(file)
+    is_page = is_ui_page(request.scope["path"])
+    if not is_page and (API_PATH.match(request.scope["path"]) or not _is_navigation(request)):
+        raise NotFound("not_found", f"The path {request.scope['path']} does not exist.")
     index = directory / "index.html"
     if not index.is_file():
         return PlainTextResponse(
             "The web UI is not built. Run `make setup`, or use the API under /v1.", status_code=503
         )
-    return FileResponse(index, headers={"Cache-Control": "no-cache"})
+    return FileResponse(index, 200 if is_page else 404, headers={"Cache-Control": "no-cache"})
+
+
+def is_ui_page(path: str) -> bool:
+    """Return whether the web UI has a page with this path."""
+    return _PAGE.fullmatch(path.rstrip("/") or "/") is not None
+
+
+def _is_navigation(request: Request) -> bool:
+    """Return whether a user opens the address in a browser. The web UI then shows that there is no such page."""
+    return "text/html" in request.headers.get("accept", "")
 
 
 def is_ui_path(path: str, max_bytes: int) -> bool:

@@ -8,6 +8,7 @@ from shardboard.api.http import error_handlers as failures
 from shardboard.api.http.api_router import ApiRouter
 from shardboard.api.http.dependencies import ConsoleDep, LoginOrError, ReadSession, check_principal_role, current_login
 from shardboard.api.http.error_replies import error_responses
+from shardboard.api.http.middleware.head_requests import HeadMiddleware
 from shardboard.console import Console
 from shardboard.queries.metrics.prometheus import expose
 from shardboard.schemas.metrics.prometheus import MEDIA_TYPE
@@ -44,4 +45,5 @@ def create_app(console: Console) -> FastAPI:
         app.get(path, include_in_schema=False)(get_metrics)
     audit_middleware.install_audit_middleware(app)
     failures.install_error_handlers(app)
+    app.add_middleware(HeadMiddleware)
     return app

@@ -69,7 +69,7 @@ async def stream(
             "benchmark:<uid>"
         ),
     ] = "cluster,nodes,bdbs",
-    history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="Seconds of history to start with.")] = 300,
+    history: Annotated[int, Query(ge=0, le=MAX_HISTORY, description="Seconds of history to start with.")] = 0,
     after: Annotated[int, Query(ge=0, description="Newest second that the reader already has.")] = 0,
     since: Annotated[
         str,

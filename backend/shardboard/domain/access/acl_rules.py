@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from shardboard.domain.access.internals import hiding_rules
+
 GUARD = ("-@admin", "-migrate", "-restore-asking", "-script|debug")
 """Rules appended to each rule list and to each of its selectors. The category `@admin` does not cover everything: MIGRATE connects
 to any address and can empty a shard, RESTORE-ASKING writes to slots of other shards, and the script debugger blocks a shard for
@@ -41,6 +43,8 @@ need. `CLIENT TRACKING` can report changes of all keys. Valkey 9.1 does not chec
 _FLASH_WIDE = ("tier.scan", "tier.hot")
 """Commands of the flash module for which the engine checks no keys."""
 _ALL_KEYS = {"read": {"~*", "allkeys", "%R~*", "%RW~*", "%WR~*"}, "write": {"~*", "allkeys", "%W~*", "%RW~*", "%WR~*"}}
+_INFO_RULES = frozenset({"info", "@all", "@slow", "@dangerous"})
+"""The command INFO and its categories, as ACL rules name them."""
 _KEYWORDS = frozenset({"allkeys", "resetkeys", "allchannels", "resetchannels", "allcommands", "nocommands"})
 _PATTERNS = (
     re.compile(r"[+-][a-z0-9._-]+(\|[a-z0-9._-]+)?"),
@@ -88,6 +92,10 @@ def parse(acl: str) -> list[str]:
     """Return the rules of a list, each selector as one item. Raises Malformed."""
     if len(acl) > MAX_LENGTH:
         raise InvalidAcl(f"An ACL can have at most {MAX_LENGTH} characters.")
+    return _parse(acl)
+
+
+def _parse(acl: str) -> list[str]:
     if not acl.isprintable():
         raise InvalidAcl("An ACL must be one line of printable characters.")
     words: list[str] = []
@@ -124,29 +132,41 @@ def _checked(word: str) -> str:
     return word
 
 
-def engine_rules(acl: str, *, all_channels: bool, on_flash: bool = False, disabled: Sequence[str] = ()) -> list[str]:
+def engine_rules(
+    acl: str,
+    *,
+    all_channels: bool,
+    on_flash: bool = False,
+    disabled: Sequence[str] = (),
+    info_sections: Sequence[str] = (),
+) -> list[str]:
     """Return the rules that follow `ACL SETUSER name reset on #hash`.
 
     A list without channel rules gives access to all channels or to none (`all_channels`). If the rules name keys or channels,
     commands that ignore these names are denied, unless the list names the command. `disabled` are the rules of the database that
-    apply to all users (`disabled_commands.py`). Raises InvalidAcl.
+    apply to all users (`disabled_commands.py`). With `info_sections`, CLUSTER and INFO are denied to scripts (`internals.py`).
+    Raises InvalidAcl.
     """
-    words = parse(acl)
-    has_channel_rules = any(word[:1] == "&" or word.endswith("channels") for word in words)
-    has_all_channels = all_channels and not has_channel_rules
+    words = _parse(acl)
+    has_all_channels = all_channels and not _has_channel_rules(words)
     own = [word for word in words if not word.startswith("(")]
     channels = ["allchannels"] if has_all_channels else []
     guard = (*GUARD, *disabled)
+
+    def hidden(words: Sequence[str]) -> tuple[str, ...]:
+        return hiding_rules(info_sections if _allows_info(words) else ()) if info_sections else ()
+
     return [
         *channels,
         *(
-            f"({' '.join([word[1:-1], *_denied(word[1:-1].split(), on_flash=on_flash), *guard])})"
+            f"({' '.join([word[1:-1], *_denied(word[1:-1].split(), on_flash=on_flash), *guard, *hidden(word[1:-1].split())])})"
             if word.startswith("(")
             else word
             for word in words
         ),
         *_denied([*channels, *own], on_flash=on_flash),
         *guard,
+        *hidden(own),
     ]
 
 
@@ -167,12 +187,44 @@ def _denied(words: Sequence[str], *, on_flash: bool) -> list[str]:
     return found
 
 
+def _allows_info(words: Sequence[str]) -> bool:
+    """Return whether rules allow INFO."""
+    allowed = False
+    for word in words:
+        if word in ("allcommands", "nocommands"):
+            allowed = word == "allcommands"
+        elif word[1:] in _INFO_RULES:
+            allowed = word[0] == "+"
+    return allowed
+
+
 def _ends_with_all(words: Sequence[str], complete: Collection[str], reset: str) -> bool:
     """Return whether rules give access to everything after the last reset."""
     result = False
     for word in words:
         result = word in complete or (result and word != reset)
     return result
+
+
+def union(acls: Sequence[str], *, all_channels: bool) -> str:
+    """Return a list that allows what one of the lists allows: the first one, with the others as selectors.
+
+    A command is allowed if one list allows it with all its keys and channels.
+    """
+    first, *others = acls
+    selectors = []
+    for acl in others:
+        words = _parse(acl)
+        own = [word for word in words if not word.startswith("(")]
+        if all_channels and not _has_channel_rules(words):
+            own.append("allchannels")
+        selectors += [f"({' '.join(own)})"] if own else []
+        selectors += [word for word in words if word.startswith("(")]
+    return " ".join([first, *selectors])
+
+
+def _has_channel_rules(words: Sequence[str]) -> bool:
+    return any(word[:1] == "&" or word.endswith("channels") for word in words)
 
 
 def restricted(rules: Sequence[str], restrictions: Sequence[str]) -> list[str]:

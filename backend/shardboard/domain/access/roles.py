@@ -60,16 +60,30 @@ LIMITED: frozenset[str] = frozenset({ManagementRole.DB_MEMBER, ManagementRole.DB
 
 
 _INCLUDED: Mapping[str, frozenset[str]] = {
-    ManagementRole.USER_MANAGER: frozenset(
-        {ManagementRole.CLUSTER_VIEWER, ManagementRole.DB_VIEWER, ManagementRole.NONE}
+    ManagementRole.CLUSTER_MEMBER: frozenset(
+        {ManagementRole.CLUSTER_VIEWER, ManagementRole.DB_MEMBER, ManagementRole.DB_VIEWER}
     ),
+    ManagementRole.CLUSTER_VIEWER: frozenset({ManagementRole.DB_VIEWER}),
+    ManagementRole.DB_MEMBER: frozenset({ManagementRole.DB_VIEWER}),
+    ManagementRole.USER_MANAGER: frozenset({ManagementRole.CLUSTER_VIEWER, ManagementRole.DB_VIEWER}),
 }
-"""Management roles whose permissions another role includes. Only the roles that can grant roles are listed."""
+"""Management roles whose permissions another role includes. The role `admin` includes all, and all include `none`."""
 
 
 def includes(management: str, other: str) -> bool:
-    """Return whether a management role that can grant roles has all permissions of another one."""
-    return management in (ManagementRole.ADMIN, other) or other in _INCLUDED.get(management, ())
+    """Return whether a management role has all permissions of another one."""
+    is_included = other in (ManagementRole.NONE, management) or other in _INCLUDED.get(management, ())
+    return is_included or management == ManagementRole.ADMIN
+
+
+def leading_role(candidates: Sequence[Role]) -> Role | None:
+    """Return the role whose permissions in the console include those of all others; None if there is none."""
+    return next((each for each in candidates if all(_covers(each, other) for other in candidates)), None)
+
+
+def _covers(role: Role, other: Role) -> bool:
+    has_databases = not role.bdb_uids or (bool(other.bdb_uids) and set(other.bdb_uids) <= set(role.bdb_uids))
+    return other.management == ManagementRole.NONE or (has_databases and includes(role.management, other.management))
 
 
 def uid_of(management: str) -> int:

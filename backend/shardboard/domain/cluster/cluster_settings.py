@@ -33,7 +33,8 @@ _LOGROTATE = ObjectRule(
 @dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
     """All settings are stored and returned. Only `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*`, `email_from`,
-    `password_*` (except the hashing algorithm) and `cm_session_timeout_minutes` have an effect. No mail password is stored."""
+    `dns_suffix`, `password_*` (except the hashing algorithm) and `cm_session_timeout_minutes` have an effect. No mail password is
+    stored."""
 
     alert_settings: dict[str, Any] = field(
         default_factory=alert_settings.defaults, metadata={"rule": alert_settings.CLUSTER}
@@ -45,6 +46,8 @@ class ClusterSettings:
     cm_session_timeout_minutes: int = setting(720, IntegerRule(1, 525_600))
     control_plane_basic_authentication: bool = setting(True, FlagRule())
     debuginfo_path: str = setting("/tmp", TextRule("an absolute path", "/.*", 4096))  # noqa: S108 - the reference's, never used
+    dns_suffix: str = setting("", TextRule("a domain name", rf"|{host_names.NAME}"))
+    """Domain with a name `redis-<port>` for each database; empty: there is none, and endpoints are named by address (extension)."""
     email_alerts: bool = setting(False, FlagRule())
     email_from: str = setting("", TextRule("a mail address", rf"|[^\s@,;:<>\"()\[\]\\]{{1,64}}@{host_names.NAME}"))
     encrypt_pkeys: bool = setting(False, FlagRule())

@@ -12,11 +12,13 @@ from shardboard.driver.interfaces import Agents
 from shardboard.driver.valkey_cluster import ShardRef
 from shardboard.kit.bus import Bus
 from shardboard.reconcilers import load_database
+from shardboard.reconcilers.access import hidden_internals
+from shardboard.reconcilers.access.hidden_internals import DefaultUsers
 from shardboard.state.access import acl_users as data_users
 from shardboard.state.alerting.events import record
 from shardboard.state.cluster import nodes
 from shardboard.state.databases import bdbs, shards
-from shardboard.state.databases.shards import Shard
+from shardboard.state.databases.shards import ReadShard
 from shardboard.store.db import Store
 
 POLL_SECONDS = 2.0
@@ -45,6 +47,7 @@ class AccessLoop:
         """Whether no shard, including unavailable ones, has personal users, and none should have any."""
         self._refusals: dict[int, str] = {}
         """By uid of the database: reason of the last reported failure."""
+        self._default_users = DefaultUsers(store, agents)
 
     async def run(self) -> None:
         """Run until cancelled."""
@@ -55,14 +58,11 @@ class AccessLoop:
 
     async def sweep(self) -> None:
         """Synchronize all databases once."""
+        await self._default_users.sweep(_references)
         async with self._store.read() as session:
             desired = await data_users.granted_users(session)
             is_idle = self._is_clean and not any(desired.values())
             processes, are_all_here = ({}, True) if is_idle else await _processes(session)
-            has_more = await data_users.has_idle_hashes(session)
-        if has_more:
-            async with self._store.begin() as session:
-                await data_users.delete_idle_hashes(session)
         if is_idle:
             return
         self._known = {uid: known for uid, known in self._known.items() if uid in processes}
@@ -106,10 +106,15 @@ class AccessLoop:
                 record(session, "bdb_access_failed", message, source="bdb", severity="ERROR", bdb_uid=bdb_uid)
 
 
+async def _references(session: AsyncSession) -> hidden_internals.Processes:
+    processes, _ = await _processes(session)
+    return {uid: (bdb_uid, process.shard, process.identity) for uid, (bdb_uid, process) in processes.items()}
+
+
 async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, ShardProcess]], bool]:
     """Return database and process of each living shard, by uid, and whether all shards are living."""
-    node_refs = {node.uid: load_database.node_ref(node) for node in await nodes.list_all(session)}
-    expected = await shards.list_all(session)
+    node_refs = {node.uid: load_database.node_ref(node) for node in await nodes.list_stored(session)}
+    expected = await shards.list_conditions(session)
     rows = [row for row in expected if row.node_uid in node_refs and _is_alive(row)]
     processes_by_uid = {
         row.uid: (
@@ -123,5 +128,5 @@ async def _processes(session: AsyncSession) -> tuple[dict[int, tuple[int, ShardP
     return processes_by_uid, len(rows) == len(expected)
 
 
-def _is_alive(row: Shard) -> bool:
+def _is_alive(row: ReadShard) -> bool:
     return row.observed_status == ShardStatus.OK and row.observed_pid is not None

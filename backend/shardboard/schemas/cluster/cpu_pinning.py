@@ -10,7 +10,7 @@ from shardboard.contract import PinningReport, cpu_pinning
 NOT_PINNED = PinningReport().model_dump()
 
 
-class NumaNode(BaseModel):
+class NumaNodeOut(BaseModel):
     id: int
     cores: str = Field(description="Its cores that are online and that the agent may use, for example `0-11,24-35`.")
 
@@ -18,7 +18,7 @@ class NumaNode(BaseModel):
 class Cpus(BaseModel):
     """Cores of the machine."""
 
-    numa_nodes: list[NumaNode]
+    numa_nodes: list[NumaNodeOut]
     siblings: list[str] = Field(description="Cores that are threads of the same physical core, if there are several.")
     offline: str = Field(description="Cores that are offline; empty if there are none.")
 

@@ -30,6 +30,11 @@ _THREADS: dict[str, JsonValue] = {"minimum": 0, "maximum": io_threads.MAX_THREAD
 _SHARDS: dict[str, JsonValue] = {"minimum": 1, "maximum": bdb_rules.MAX_SHARDS}
 
 
+def _name_schema(schema: dict[str, Any]) -> None:
+    schema.update(_NAME)
+    schema.pop("default", None)  # the empty text stands for an omitted name, and is not a valid one
+
+
 class RequestModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -80,7 +85,7 @@ class BdbUpdate(RequestModel):
     name: str = Field(
         default="",
         description="1-63 letters, digits, and hyphens; alphanumeric at both ends.",
-        json_schema_extra=_NAME,
+        json_schema_extra=_name_schema,
     )
     memory_size: int = Field(
         default=0,

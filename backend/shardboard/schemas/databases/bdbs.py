@@ -44,7 +44,9 @@ class Endpoint(BaseModel):
         description="Addresses that still work but that clients have to stop using (extension)."
     )
     addr_type: str
-    dns_name: str
+    dns_name: str = Field(
+        description="`redis-<port>.<dns_suffix>` if the cluster setting `dns_suffix` is set, otherwise the first address."
+    )
     port: int
     proxy_policy: str
     oss_cluster_api_preferred_ip_type: str
@@ -104,9 +106,7 @@ class Bdb(BaseModel):
     progress: float = Field(description="0-100 while an action runs on the database, otherwise 100.")
     action_uid: OptionalStr = Field(description="Uid of the running action; missing if there is none.")
     memory_size: int = Field(description="Memory limit of the database in bytes, including replicas; 0 = no limit.")
-    port: int = Field(
-        description="Requested port; 0 if the console assigned it. `endpoints` contains the assigned port."
-    )
+    port: int = Field(description="Port of the endpoint. The console assigned it if the request contained none.")
     endpoints: list[Endpoint]
     sharding: bool
     shards_count: int = Field(description="Number of primaries.")
@@ -209,7 +209,7 @@ def render(
         "incomplete_changes": list(dict.fromkeys(_REPLACED_FIELDS.get(name, name) for name in bdb.incomplete_changes)),
         "progress": 100.0 if progress is None else progress,
         "memory_size": bdb.memory_size,
-        "port": bdb.port_requested,
+        "port": bdb.port,
         "endpoints": [_endpoint(bdb, config, nodes, cluster)],
         "sharding": bdb.sharding,
         "shards_count": bdb.shards_count,
@@ -273,16 +273,18 @@ def _endpoint(bdb: BdbRow, config: Mapping[str, Any], nodes: Iterable[NodeRow], 
     machines = sorted(nodes, key=lambda node: node.uid)
     endpoint_nodes = [node for node in machines if node.uid in bdb.endpoint_nodes]
     up_nodes = [node for node in endpoint_nodes if node.health != NodeHealth.DOWN]
+    addresses = [node.addr for node in up_nodes or endpoint_nodes]
+    suffix = cluster.settings.dns_suffix
     return {
         "uid": f"{bdb.uid}:1",
-        "addr": [node.addr for node in up_nodes or endpoint_nodes],
+        "addr": addresses,
         "old_addr": [
             {"addr": node.addr, "until": iso(bdb.retiring[node.uid])}
             for node in machines
             if node.uid in bdb.retiring and node.health != NodeHealth.DOWN
         ],
         "addr_type": config["oss_cluster_api_preferred_ip_type"],
-        "dns_name": f"redis-{bdb.port}.{cluster.name}",
+        "dns_name": f"redis-{bdb.port}.{suffix}" if suffix else next(iter(addresses), ""),
         "port": bdb.port,
         "proxy_policy": config["proxy_policy"],
         "oss_cluster_api_preferred_ip_type": config["oss_cluster_api_preferred_ip_type"],

@@ -142,6 +142,7 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
             email=username,
             name="Administrator",
             password_hash=password_hash,
+            data_hash=acl_users.digest(password),
             password_issued=int(time.time()),
             role=ManagementRole.ADMIN,
             created_at=datetime.now(UTC),
@@ -150,9 +151,9 @@ async def set_admin(session: AsyncSession, username: str, password: str, *, orig
         events.record(session, "user_created", f"User {username} was created.", source="cluster", originator=originator)
     else:
         await session.refresh(user, with_for_update=True)
-        user.set_passwords([Password(password_hash, issued=int(time.time()))])
+        user.set_passwords([Password(password_hash, acl_users.digest(password), issued=int(time.time()))])
         two_factor.disable(user)
-        user.role, user.role_uid = ManagementRole.ADMIN, None
+        user.role, user.role_uid, user.role_uids = ManagementRole.ADMIN, None, []
         user.auth_method, user.subject = REGULAR, None
         await login_failures.clear(session, user.uid)
         events.record(session, "user_updated", f"User {username} was changed.", source="cluster", originator=originator)

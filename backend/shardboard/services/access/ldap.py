@@ -18,7 +18,7 @@ from shardboard.domain.access.roles import ManagementRole, Role
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access import logins, roles_and_acls
 from shardboard.services.access.authorization import Principal, require_grantable, require_privilege_over
-from shardboard.services.access.users import RoleAssignment
+from shardboard.services.access.role_assignments import RoleAssignment, assignment_of
 from shardboard.state.access import ldap_mappings, users
 from shardboard.state.access.ldap_mappings import LdapMapping
 from shardboard.state.access.users import LDAP, Password, User
@@ -185,7 +185,7 @@ async def find_unchanged_user(
 ) -> User | None:
     """Return the user of a directory entry, if nothing about the user would change."""
     role, user = await mapped_role(session, directory_user), await users.by_subject(session, subject_id(directory_user))
-    is_unchanged = user is not None and role == RoleAssignment(user.role, user.role_uid)
+    is_unchanged = user is not None and role == assignment_of(user)
     return user if is_unchanged and directory_of(await clusters.load(session)) == directory else None
 
 
@@ -221,9 +221,9 @@ async def sign_in(session: AsyncSession, directory: Directory, username: str, di
         events.record(session, "user_created", message, source="cluster", originator=_ORIGINATOR)
     elif user.auth_method != LDAP:
         raise Forbidden("local_user", f"{user.email} does not sign in with LDAP.")
-    elif role != RoleAssignment(user.role, user.role_uid):
+    elif role != assignment_of(user):
         message = f"User {user.email} was changed: the role to {role}, because of directory groups."
-        user.role, user.role_uid = role.management, role.uid
+        role.assign_to(user)
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
     user.subject = subject_id(directory_user)
     await session.flush()
@@ -233,7 +233,7 @@ async def sign_in(session: AsyncSession, directory: Directory, username: str, di
 async def find_user_with_role(session: AsyncSession, directory_user: DirectoryUser) -> User | None:
     """Return the user of a directory entry if the user had a role at the last login."""
     user = await users.by_subject(session, subject_id(directory_user))
-    return user if user is not None and RoleAssignment(user.role, user.role_uid) != _NO_ROLE else None
+    return user if user is not None and assignment_of(user) != _NO_ROLE else None
 
 
 async def sign_out(session: AsyncSession, directory_user: DirectoryUser) -> None:
@@ -241,7 +241,7 @@ async def sign_out(session: AsyncSession, directory_user: DirectoryUser) -> None
     await clusters.load_for_update(session)
     if (user := await find_user_with_role(session, directory_user)) is not None:
         user.set_passwords([Password("")])
-        user.role, user.role_uid = _NO_ROLE.management, _NO_ROLE.uid
+        _NO_ROLE.assign_to(user)
         message = f"User {user.email} was signed out everywhere, because the directory groups no longer provide a role."
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
 

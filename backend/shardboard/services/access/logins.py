@@ -4,6 +4,7 @@ Failures are counted per user and client network, so that an attacker cannot loc
 failures, attempts must wait, each time twice as long. Attempts during the wait get the same response as a wrong password.
 """
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Collection
@@ -252,6 +253,13 @@ class UnknownUserThrottle:
     def is_throttled(self, username: str, source: str) -> bool:
         failed_login = self._kept.get(self._key(username, source))
         return failed_login is not None and failed_login.until is not None and failed_login.until > datetime.now(UTC)
+
+    def record_attempt(self, username: str, source: str, rules: Policy) -> int | None:
+        """Record a failed attempt, unless attempts must wait already. Return the seconds to wait before the next one, if any."""
+        if not self.is_throttled(username, source):
+            self.record_failure(username, source, rules)
+        until = self._kept[self._key(username, source)].until
+        return None if until is None else max(1, math.ceil((until - datetime.now(UTC)).total_seconds()))
 
     def record_failure(self, username: str, source: str, rules: Policy) -> None:
         now, key = datetime.now(UTC), self._key(username, source)

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.access import acl_rules, roles
 from shardboard.domain.access.acl_rules import Acl
-from shardboard.domain.access.roles import AnyManagementRole, Role
+from shardboard.domain.access.roles import AnyManagementRole, ManagementRole, Role
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access.authorization import (
     ADMINS,
@@ -20,7 +20,7 @@ from shardboard.services.access.authorization import (
     require_privilege_over,
     require_remaining_admin,
 )
-from shardboard.services.access.users import RoleAssignment
+from shardboard.services.access.role_assignments import RoleAssignment
 from shardboard.state.access import ldap_mappings, roles_and_acls, service_tokens
 from shardboard.state.access.roles_and_acls import RedisAcl
 from shardboard.state.access.roles_and_acls import Role as RoleRow
@@ -162,9 +162,10 @@ async def change_role(
         row.name = name
     if management is not None and management != row.management:
         require_grantable_management(principal, management)
-        members = (await session.execute(select(User).where(User.role_uid == uid))).scalars().all()
+        members = await _members(session, uid)
         await require_remaining_admin(session, members)
         _require_other_role(principal, uid)
+        await _require_single_roles(session, uid)
         for user in members:
             user.role = management
         for token in await service_tokens.list_for_role(session, uid):
@@ -174,6 +175,7 @@ async def change_role(
     await _check_bdb_uids(session, row.management, desired, removed=row.bdb_uids)
     if desired != row.bdb_uids:
         _require_other_role(principal, uid)
+        await _require_single_roles(session, uid)
     row.bdb_uids = desired
     events.record(
         session,
@@ -185,6 +187,18 @@ async def change_role(
     return _role(row)
 
 
+async def _members(session: AsyncSession, uid: int) -> list[User]:
+    """Return the users that have a custom role."""
+    return [user for user in (await session.execute(select(User))).scalars() if uid in user.all_role_uids]
+
+
+async def _require_single_roles(session: AsyncSession, uid: int) -> None:
+    """Raise Conflict if users have the role together with others, because the others might then no longer be included."""
+    if several := [user.email for user in await _members(session, uid) if user.role_uids]:
+        message = f"{several[0]} has this role together with others. Change the roles of this user first."
+        raise Conflict("resource_in_use", message)
+
+
 def _require_other_role(principal: Principal, uid: int) -> None:
     if principal.role_uid == uid:
         raise Forbidden("unauthorized_action", "You cannot change your own role. Ask another administrator.")
@@ -194,7 +208,7 @@ async def remove_role(session: AsyncSession, uid: int, principal: Principal) -> 
     await clusters.load_for_update(session)
     row = await _load_custom(session, RoleRow, uid, await get_role(session, uid))
     require_privilege_over(principal, row.management)
-    members = (await session.execute(select(User.email).where(User.role_uid == uid).limit(3))).scalars().all()
+    members = [user.email for user in await _members(session, uid)][:3]
     tokens = [each.name for each in await service_tokens.list_for_role(session, uid)]
     _check_unused(row.name, await _databases_with(session, "role_uid", uid), members, tokens)
     if mapped := await ldap_mappings.list_for_role(session, uid):
@@ -230,19 +244,36 @@ async def check_roles_permissions(session: AsyncSession, value: object) -> None:
 async def requested_role(
     session: AsyncSession, management: AnyManagementRole | None, role_uids: Sequence[int] | None
 ) -> RoleAssignment | None:
-    """Return the role that a request names by management role, by uid, or by both; None if it names neither."""
+    """Return the roles that a request names by management role, by uids, or by both; None if it names neither.
+
+    An empty list of uids stands for no role, unless the request names a management role.
+    """
     if role_uids is None:
         return RoleAssignment(management) if management is not None else None
-    await clusters.load_for_update(session)  # so that the role cannot be removed before the user has it
-    matching_roles = [each for each in await list_roles(session) if [each.uid] == list(role_uids)]
-    if not matching_roles or management not in (None, matching_roles[0].management):
-        message = "`role_uids` must contain one uid from /v1/roles. If `role` is sent too, it must be that role's management role."
+    if not role_uids:
+        return RoleAssignment(management or ManagementRole.NONE, by_uid=management is None)
+    await clusters.load_for_update(session)  # so that the roles cannot be removed before the user has them
+    uids = tuple(dict.fromkeys(role_uids))
+    known = {each.uid: each for each in await list_roles(session)}
+    if missing := [uid for uid in uids if uid not in known]:
+        message = f"`role_uids`: role {missing[0]} does not exist. Use uids from /v1/roles."
         raise NotAcceptable("config_error", message, field="role_uids")
-    role = matching_roles[0]
-    is_built_in = role.uid in roles.BUILT_IN
-    if is_built_in:
-        return RoleAssignment(role.management, by_uid=True)
-    return RoleAssignment(role.management, role.uid, role.name, by_uid=True)
+    role = roles.leading_role([known[uid] for uid in uids])
+    if role is None:
+        message = (
+            "These roles cannot be combined: the management permissions of one of them must include those of the others. Use "
+            "additional roles with the management role none."
+        )
+        raise NotAcceptable("config_error", message, field="role_uids")
+    if management not in (None, role.management):
+        message = (
+            f"`role` must be {role.management}, the management role of role {role.uid} in `role_uids`, or be omitted."
+        )
+        raise NotAcceptable("config_error", message, field="role_uids")
+    several = uids if len(uids) > 1 else ()
+    if role.uid in roles.BUILT_IN:
+        return RoleAssignment(role.management, by_uid=True, uids=several)
+    return RoleAssignment(role.management, role.uid, role.name, by_uid=True, uids=several)
 
 
 async def _check_bdb_uids(

@@ -14,7 +14,7 @@ from shardboard.domain.access.roles import ManagementRole
 from shardboard.errors import Conflict, NotAcceptable, NotFound, Unauthorized
 from shardboard.services.access import passwords
 from shardboard.services.access.authorization import Principal, principal_of, require_grantable, require_privilege_over
-from shardboard.services.access.users import RoleAssignment
+from shardboard.services.access.role_assignments import RoleAssignment
 from shardboard.state.access import service_tokens
 from shardboard.state.access.service_tokens import ServiceToken
 from shardboard.state.alerting import events

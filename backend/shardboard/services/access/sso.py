@@ -21,7 +21,8 @@ from shardboard.domain.access.oidc import Provider, SignInAttempt, SignInRefused
 from shardboard.errors import Forbidden, NotAcceptable, NotFound
 from shardboard.services.access import logins, roles_and_acls, tokens
 from shardboard.services.access.authorization import Principal
-from shardboard.services.access.users import RoleAssignment, is_display_name
+from shardboard.services.access.role_assignments import RoleAssignment, assignment_of
+from shardboard.services.access.users import is_display_name
 from shardboard.state.access import users
 from shardboard.state.access.users import SSO, Password, User
 from shardboard.state.alerting import events
@@ -147,9 +148,9 @@ async def sign_in(session: AsyncSession, provider: Provider, identity: SsoIdenti
             message = f"User {name} does not exist. Ask an administrator to add this user for single sign-on."
             raise Forbidden("no_such_user", message)
         user = _add(session, identity, role)
-    elif role is not None and role != RoleAssignment(user.role, user.role_uid):
+    elif role is not None and role != assignment_of(user):
         message = f"User {user.email} was changed: the role to {role}, because of single sign-on groups."
-        user.role, user.role_uid = role.management, role.uid
+        role.assign_to(user)
         events.record(session, "user_updated", message, source="cluster", originator=_ORIGINATOR)
     if identity.name and is_display_name(identity.name):
         user.name = identity.name

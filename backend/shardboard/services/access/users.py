@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.access import acl_rules, password_rules
-from shardboard.domain.access.roles import uid_of
 from shardboard.errors import Conflict, Forbidden, NotAcceptable, NotFound
 from shardboard.services.access import logins, passwords, two_factor
 from shardboard.services.access.authorization import (
     ADMINS,
+    USER_ADMINS,
     Principal,
     get_user,
-    require_grantable,
     require_privilege_over,
     require_remaining_admin,
 )
+from shardboard.services.access.role_assignments import RoleAssignment, assignment_of, require_grantable_roles
 from shardboard.state.access import acl_users, login_failures, roles_and_acls, users
 from shardboard.state.access.users import LDAP, REGULAR, SSO, Password, User
 from shardboard.state.alerting import events
@@ -35,27 +35,12 @@ _NAMES = {REGULAR: "a password", SSO: "single sign-on", LDAP: "LDAP"}
 
 
 @dataclass(frozen=True)
-class RoleAssignment:
-    """A management role, and the custom role that assigns it, if any."""
-
-    management: str
-    uid: int | None = None
-    name: str = field(default="", compare=False)
-    """Name of the custom role."""
-    by_uid: bool = field(default=False, compare=False)
-    """Whether the role was requested by its uid from /v1/roles."""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.management})" if self.name else self.management
-
-
-@dataclass(frozen=True)
 class PasswordHashes:
     """The hashes that may be stored for a password."""
 
     password_hash: str = field(repr=False)
     data_hash: str = field(repr=False)
-    """Hash for engines; stored only if a database lets the user access its data."""
+    """Hash for engines."""
 
 
 @dataclass(frozen=True)
@@ -89,29 +74,34 @@ async def create(
     role: RoleAssignment,
     principal: Principal,
 ) -> User:
-    """Add a user; without a password, a user of single sign-on."""
-    await require_grantable(session, principal, role.management, role.uid)
+    """Add a user; without a password, a user of single sign-on. Without `email`, the name is the username."""
+    await require_grantable_roles(session, principal, role)
+    has_name_only, login_field = not email, "email" if email else "name"
+    email = email or name
     if not logins.is_login_name(email):
-        message = "`email` is the username: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
-        raise NotAcceptable("config_error", message, field="email")
+        message = f"`{login_field}` is the username: it must have 1 to 254 printable ASCII characters and no colon (HTTP Basic)."
+        raise NotAcceptable("config_error", message, field=login_field)
     _check_name(name)
     if password is not None:
         await _check_data_access(session, email, role)
     # Serializes concurrent creations, so that names that differ in case only are detected.
     await clusters.load_for_update(session)
     if await users.by_email(session, email) is not None:
-        raise Conflict("email_already_exists", f"The user {email} already exists.", field="email")
+        code = "name_already_exists" if has_name_only else "email_already_exists"
+        raise Conflict(code, f"The user {email} already exists.", field=login_field)
     user = User(
         email=email,
         name=name,
         password_hash="",
         role=role.management,
         role_uid=role.uid,
+        role_uids=list(role.uids),
+        has_name_only=has_name_only,
         auth_method=REGULAR if password is not None else SSO,
         other_passwords=[],
         created_at=datetime.now(UTC),
     )
-    user.set_passwords([await _stored_password(session, user, password) if password is not None else Password("")])
+    user.set_passwords([_stored_password(password) if password is not None else Password("")])
     session.add(user)
     suffix = "" if password is not None else ", for single sign-on"
     message = f"User {email} was created with the role {role}{suffix}."
@@ -126,17 +116,16 @@ async def change(session: AsyncSession, uid: int, requested: AccountChanges, pri
     if user.email != principal.username:
         require_privilege_over(principal, user.role)
         if requested.password is not None:
-            await require_grantable(session, principal, user.role, user.role_uid)
-    if requested.email is not None and requested.email.lower() != user.email.lower():
+            await require_grantable_roles(session, principal, assignment_of(user))
+    if not _is_own_email(user, requested.email):
         message = f"The `email` of {user.email} cannot be changed; create a new user instead."
         raise NotAcceptable("config_error", message, field="email")
     changes = []
     if requested.role is not None and _is_role_change(user, requested.role):
         changes.append(await _change_role(session, user, requested.role, principal))
     if requested.name is not None and requested.name != user.name:
-        _check_name(requested.name)
+        await _change_name(session, user, requested.name, principal)
         changes.append("the name")
-        user.name = requested.name
     if requested.auth_method not in (None, user.auth_method):
         await _require_sign_in_privilege(session, user, principal)
         changes.append(_change_sign_in(user, str(requested.auth_method), has_password=requested.password is not None))
@@ -144,7 +133,7 @@ async def change(session: AsyncSession, uid: int, requested: AccountChanges, pri
         require_local_password(user)
         changes.append("the password")
     if requested.password is not None:
-        user.set_passwords([await _stored_password(session, user, requested.password)])
+        user.set_passwords([_stored_password(requested.password)])
         await login_failures.clear(session, user.uid)
     if changes:
         events.record(
@@ -180,7 +169,7 @@ async def add_password(
     if len(user.passwords) >= MAX_PASSWORDS:
         message = f"{user.email} already has {MAX_PASSWORDS} passwords; remove one that is no longer used."
         raise Conflict("too_many_passwords", message, field="new_password")
-    user.set_passwords([*user.passwords, await _stored_password(session, user, password)])
+    user.set_passwords([*user.passwords, _stored_password(password)])
     events.record(
         session, "user_updated", f"User {user.email} was changed: a password was added.", originator=principal.username
     )
@@ -235,7 +224,7 @@ async def disable_second_factor(session: AsyncSession, uid: int, principal: Prin
     """Disable two-factor authentication of oneself, or of a user who has lost the phone."""
     user = await _for_update(session, uid)
     if user.email != principal.username:
-        await require_grantable(session, principal, user.role, user.role_uid)
+        await require_grantable_roles(session, principal, assignment_of(user))
     if user.totp_secret is not None:
         two_factor.disable(user)
         events.record(
@@ -253,7 +242,7 @@ async def _check_data_access(session: AsyncSession, email: str, role: RoleAssign
         return
     if email.lower() in acl_rules.RESERVED:
         raise NotAcceptable("config_error", f"The name {email} is reserved: {reason}.", field="email")
-    if (role.uid or uid_of(role.management)) in await acl_users.granted_role_uids(session):
+    if not (await acl_users.granted_role_uids(session)).isdisjoint(role.all_uids):
         message = f"{email} could not authenticate to the databases to whose data the role {role} has access: {reason}."
         raise NotAcceptable("config_error", message, field="role")
 
@@ -266,16 +255,32 @@ def require_local_password(user: User) -> None:
 
 
 async def _require_sign_in_privilege(session: AsyncSession, user: User, principal: Principal) -> None:
-    await require_grantable(session, principal, user.role, user.role_uid)
+    await require_grantable_roles(session, principal, assignment_of(user))
     if user.email == principal.username:
         raise Forbidden("unauthorized_action", "You cannot change your own sign-in method. Ask another administrator.")
     await require_remaining_admin(session, [user])
 
 
+def _is_own_email(user: User, email: str | None) -> bool:
+    """Return whether a request leaves the email address unchanged."""
+    return email is None or email.lower() == user.email.lower() or (not email and user.has_name_only)
+
+
+async def _change_name(session: AsyncSession, user: User, name: str, principal: Principal) -> None:
+    _check_name(name)
+    if user.has_name_only:
+        message = f"The name of {user.email} is its username and cannot be changed; create a new user instead."
+        raise NotAcceptable("config_error", message, field="name")
+    if principal.role not in USER_ADMINS and await users.is_name_used(session, name, except_uid=user.uid):
+        # Users authenticate to databases with their names, and names that several users have are not accepted.
+        raise Conflict("name_already_exists", f"Another user has the name {name}. Use another name.", field="name")
+    user.name = name
+
+
 async def _change_role(session: AsyncSession, user: User, role: RoleAssignment, principal: Principal) -> str:
     """Change the role. Returns the description of the change."""
     require_privilege_over(principal, user.role)
-    await require_grantable(session, principal, role.management, role.uid)
+    await require_grantable_roles(session, principal, role)
     if role.management != user.role:
         await require_remaining_admin(session, [user])
     if user.email == principal.username:
@@ -283,7 +288,7 @@ async def _change_role(session: AsyncSession, user: User, role: RoleAssignment, 
     if user.auth_method == REGULAR:
         await _check_data_access(session, user.email, role)
     description = f"the role from {await _role_of(session, user)} to {role}"
-    user.role, user.role_uid = role.management, role.uid
+    role.assign_to(user)
     return description
 
 
@@ -304,12 +309,12 @@ def _is_role_change(user: User, assignment: RoleAssignment) -> bool:
     """Return whether the role changes. Sending only the management role of a custom role keeps the custom role."""
     if assignment.uid is None and not assignment.by_uid and assignment.management == user.role:
         return False
-    return assignment != RoleAssignment(user.role, user.role_uid)
+    return assignment != assignment_of(user)
 
 
 async def _role_of(session: AsyncSession, user: User) -> RoleAssignment:
     custom = await roles_and_acls.get_role(session, user.role_uid) if user.role_uid is not None else None
-    return RoleAssignment(user.role, user.role_uid, custom.name if custom is not None else "")
+    return replace(assignment_of(user), name=custom.name if custom is not None else "")
 
 
 async def _for_update(session: AsyncSession, uid: int) -> User:
@@ -346,17 +351,16 @@ async def remove(session: AsyncSession, uid: int, principal: Principal) -> None:
 
 
 async def save_data_hash(session: AsyncSession, uid: int, password_hash: str, data_hash: str) -> None:
-    """Store the data hash of that password, if the user still has it and a database lets the user access its data."""
+    """Store the data hash of that password, if the user still has it."""
     user = await session.get(User, uid, with_for_update=True, populate_existing=True)
-    if user is not None and await acl_users.needs_data_hash(session, user):
+    if user is not None:
         user.set_passwords(
             [replace(each, data_hash=data_hash) if each.hash == password_hash else each for each in user.passwords]
         )
 
 
-async def _stored_password(session: AsyncSession, user: User, password: PasswordHashes) -> Password:
-    is_wanted = await acl_users.needs_data_hash(session, user)
-    return Password(password.password_hash, password.data_hash if is_wanted else None, issued=int(time.time()))
+def _stored_password(password: PasswordHashes) -> Password:
+    return Password(password.password_hash, password.data_hash, issued=int(time.time()))
 
 
 def is_display_name(name: str) -> bool:

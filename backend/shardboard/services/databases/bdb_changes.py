@@ -109,8 +109,8 @@ def incomplete_changes(bdb: Bdb) -> dict[str, Any]:
 
 def _changed_fields(bdb: Bdb, present: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
     changed = {name: value for name, value in payload.items() if name not in present or value != present[name]}
-    if changed.get("port") == bdb.port:
-        del changed["port"]
+    if changed.get("port") == 0:
+        del changed["port"]  # clients can send back the port of a database to which one was assigned as 0
     if "authentication_redis_pass" in changed and bdb.config.get("other_passwords"):
         changed["other_passwords"] = []  # a new password replaces all current ones
     return changed
@@ -121,7 +121,7 @@ def _present(bdb: Bdb) -> dict[str, Any]:
         "uid": bdb.uid,
         "name": bdb.name,
         "memory_size": bdb.memory_size,
-        "port": bdb.port_requested,
+        "port": bdb.port,
         "sharding": bdb.sharding,
         "shards_count": bdb.shards_count,
         "replication": bdb.replication,

@@ -1,23 +1,22 @@
 """Users with access to the data of databases, and their ACL rules, derived from roles and the field `roles_permissions`.
 
-The engine needs the SHA-256 hash of a password, which is fast to brute-force. It is therefore stored only for users whose role has
-access to a database, and only while it has. If the role gains access after the password was set, the hash is stored at the next
-sign-in.
+The engine needs the SHA-256 hash of a password. The console stores it for each password, encrypted, so that users can use a
+database as soon as it allows their role. For passwords of earlier releases, it is stored at the next sign-in.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.domain.access import acl_rules
-from shardboard.domain.access.roles import uid_of
 from shardboard.domain.databases import disabled_commands
 from shardboard.domain.databases.bdb_status import IN_SERVICE
 from shardboard.state.access import roles_and_acls
-from shardboard.state.access.users import User
+from shardboard.state.access.users import REGULAR, User
 from shardboard.state.cluster import cluster as clusters
 from shardboard.state.databases import bdbs
 from shardboard.state.databases.bdbs import Bdb
@@ -37,80 +36,65 @@ def digest(password: str) -> str:
     return hashlib.sha256(password.encode()).hexdigest()
 
 
-def role_uid(user: User) -> int:
-    """Return the uid of the user's role, which databases refer to; 0 if databases cannot refer to it."""
-    return user.role_uid or uid_of(user.role)
-
-
 async def granted_users(session: AsyncSession) -> dict[int, list[GrantedUser]]:
     """Return the users of each active database by uid of the database, ordered by name."""
     lists = await roles_and_acls.rules_by_uid(session)
     all_channels = (await clusters.load(session)).rules.acl_pubsub_default == "allchannels"
-    users_with_hash = await _known(session)
+    users = (await session.execute(select(User).order_by(User.email))).scalars().all()
+    engine_names = _engine_names(users)
     users_by_name = {}
     for bdb in await bdbs.list_all(session):
         if bdb.status not in IN_SERVICE:
             continue
         disabled = disabled_commands.rules(bdb.config.get("disabled_commands", ""))
         rules = {row["role_uid"]: lists.get(row["redis_acl_uid"], "") for row in _permissions(bdb)}
-        users_by_name[bdb.uid] = [
-            GrantedUser(
-                user.email,
-                tuple(each.data_hash for each in user.passwords if each.data_hash is not None),
-                tuple(
-                    acl_rules.engine_rules(list_, all_channels=all_channels, on_flash=bdb.on_flash, disabled=disabled)
-                ),
+        granted = []
+        for user in users:
+            acls = [acl for uid in sorted(user.all_role_uids) if (acl := rules.get(uid))]
+            hashes = tuple(each.data_hash for each in user.passwords if each.data_hash is not None) if acls else ()
+            if not hashes:
+                continue
+            acl = acl_rules.union(acls, all_channels=all_channels)
+            engine = acl_rules.engine_rules(
+                acl,
+                all_channels=all_channels,
+                on_flash=bdb.on_flash,
+                disabled=disabled,
+                info_sections=bdb.info_sections,
             )
-            for user in users_with_hash
-            if not acl_rules.engine_user_error(user.email) and (list_ := rules.get(role_uid(user)))
-        ]
+            granted += [GrantedUser(name, hashes, tuple(engine)) for name in engine_names[user.uid]]
+        users_by_name[bdb.uid] = sorted(granted, key=lambda each: each.name)
     return users_by_name
 
 
-async def has_idle_hashes(session: AsyncSession) -> bool:
-    """Return whether there are hashes that are no longer needed."""
-    return bool(await _idle(session))
+def _engine_names(users: Sequence[User]) -> dict[int, list[str]]:
+    """Return the names with which users can authenticate to databases, by uid of the user: the username and the name.
+
+    Usernames take precedence. A name that several users have is not used. Names of users without a local password do not count,
+    because providers and directories define them.
+    """
+    names = Counter(user.name.lower() for user in users if user.auth_method == REGULAR and _is_alias(user.name))
+    used = {user.email.lower() for user in users} | {name for name, count in names.items() if count > 1}
+    return {
+        user.uid: [
+            name
+            for name in (
+                user.email,
+                *((user.name,) if _is_alias(user.name) and user.name.lower() not in used else ()),
+            )
+            if not acl_rules.engine_user_error(name)
+        ]
+        for user in users
+    }
 
 
-async def delete_idle_hashes(session: AsyncSession) -> None:
-    """Delete the hashes of users that no longer have access to any database."""
-    for user in await _idle(session, locked=True):
-        user.set_passwords([replace(each, data_hash=None) for each in user.passwords])
-
-
-async def _idle(session: AsyncSession, *, locked: bool = False) -> list[User]:
-    users = await _known(session, locked=locked)
-    granted = _granted(await bdbs.list_all(session))
-    return [user for user in users if role_uid(user) not in granted]
-
-
-async def _known(session: AsyncSession, *, locked: bool = False) -> list[User]:
-    """Return users with a stored engine hash of a password, by name; `locked` prevents concurrent changes."""
-    query = select(User).order_by(User.email)
-    known_users = [user for user in (await session.execute(query)).scalars() if _is_known(user)]
-    if not locked:
-        return known_users
-    query = query.where(User.uid.in_([user.uid for user in known_users])).with_for_update()
-    users = (await session.execute(query.execution_options(populate_existing=True))).scalars()
-    return [user for user in users if _is_known(user)]
-
-
-def _is_known(user: User) -> bool:
-    return any(each.data_hash is not None for each in user.passwords)
-
-
-async def needs_data_hash(session: AsyncSession, user: User) -> bool:
-    """Return whether a database gives this user access to data, so that the hash of the password is needed."""
-    return role_uid(user) in await granted_role_uids(session)
+def _is_alias(name: str) -> bool:
+    return bool(name) and name.isascii() and name.isprintable()
 
 
 async def granted_role_uids(session: AsyncSession) -> set[int]:
     """Return the uids of the roles that have access to the data of a database."""
-    return _granted(await bdbs.list_all(session))
-
-
-def _granted(databases: Iterable[Bdb]) -> set[int]:
-    return {row["role_uid"] for bdb in databases for row in _permissions(bdb)}
+    return {row["role_uid"] for bdb in await bdbs.list_all(session) for row in _permissions(bdb)}
 
 
 def _permissions(bdb: Bdb) -> list[Mapping[str, int]]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, func, or_, select
+from sqlalchemy import JSON, false, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.domain.access.roles import uid_of
 from shardboard.store.db import Base, UtcDateTime
 from shardboard.store.encrypted_columns import EncryptedJson, EncryptedText
 
@@ -23,7 +24,7 @@ class Password:
     hash: str = field(repr=False)
     """Argon2 hash; all passwords of a user have the same salt (`services/access/passwords.py`)."""
     data_hash: str | None = field(default=None, repr=False)
-    """SHA-256 in hexadecimal for engines; only while a database gives the user access to data (`state/access/acl_users.py`)."""
+    """SHA-256 in hexadecimal for engines; None for passwords of earlier releases until the next sign-in."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Tokens and sessions refer to it, so they do not become valid again if the same password is set again. Empty for passwords
     from before users could have several."""
@@ -55,6 +56,11 @@ class User(Base):
     """Identifies the account at an external provider; None until the first sign-in."""
     role_uid: Mapped[int | None]
     """Uid of a custom role (`state/access/roles_and_acls.py`), whose management role is `role`; None for a built-in role."""
+    role_uids: Mapped[list[int]] = mapped_column(JSON, default=list, server_default="[]")
+    """Uids of all roles of a user with several. `role` and `role_uid` then name the one with the permissions of all others.
+    Empty for users with one role."""
+    has_name_only: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether the user has no email address. `email` and `name` are then both the username."""
     data_hash: Mapped[str | None] = mapped_column(EncryptedText("users.data_hash"))
     password_id: Mapped[str] = mapped_column(default="", server_default="")
     other_passwords: Mapped[list[dict[str, Any]]] = mapped_column(
@@ -70,6 +76,11 @@ class User(Base):
     """SHA-256 hashes of unused codes, hexadecimal."""
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_login: Mapped[datetime | None] = mapped_column(UtcDateTime)
+
+    @property
+    def all_role_uids(self) -> list[int]:
+        """Uids of its roles, to which databases refer; built-in roles included."""
+        return list(self.role_uids) or [self.role_uid or uid_of(self.role)]
 
     @property
     def passwords(self) -> list[Password]:
@@ -101,6 +112,12 @@ async def by_email(session: AsyncSession, email: str) -> User | None:
     return (
         await session.execute(select(User).where(condition).order_by(exact_first, User.uid).limit(1))
     ).scalar_one_or_none()
+
+
+async def is_name_used(session: AsyncSession, name: str, *, except_uid: int | None) -> bool:
+    """Return whether another user has this username or name, in any case."""
+    query = select(User.uid).where(or_(func.lower(User.email) == name.lower(), func.lower(User.name) == name.lower()))
+    return any(uid != except_uid for uid in (await session.execute(query)).scalars())
 
 
 async def by_subject(session: AsyncSession, subject: str) -> User | None:

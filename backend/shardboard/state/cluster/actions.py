@@ -140,9 +140,12 @@ async def list_for_object(session: AsyncSession, object_type: str, object_uid: i
     return (await session.execute(query.order_by(Action.created_at.desc(), Action.uid))).scalars().all()
 
 
-async def list_unfinished(session: AsyncSession) -> Sequence[Action]:
-    """Return all queued and running actions."""
-    return (await session.execute(select(Action).where(Action.status.in_(OPEN_STATUSES)))).scalars().all()
+async def list_unfinished(session: AsyncSession, name: ActionName | None = None) -> Sequence[Action]:
+    """Return all queued and running actions, or those of this name."""
+    query = select(Action).where(Action.status.in_(OPEN_STATUSES))
+    if name is not None:
+        query = query.where(Action.name.in_(name.stored_names))
+    return (await session.execute(query)).scalars().all()
 
 
 async def list_active_since(session: AsyncSession, since: datetime) -> Sequence[Action]:
@@ -155,6 +158,16 @@ async def list_active_since(session: AsyncSession, since: datetime) -> Sequence[
 
 async def by_uid(session: AsyncSession, uid: str) -> Action | None:
     return await session.get(Action, uid)
+
+
+async def list_by_uids(session: AsyncSession, uids: Collection[str]) -> Sequence[Action]:
+    return (await session.execute(select(Action).where(Action.uid.in_(uids)))).scalars().all()
+
+
+async def select_open(session: AsyncSession, uids: Collection[str]) -> set[str]:
+    """Return those of these uids whose actions are queued or running."""
+    query = select(Action.uid).where(Action.uid.in_(uids), Action.status.in_(OPEN_STATUSES))
+    return set((await session.execute(query)).scalars())
 
 
 async def list_leased(session: AsyncSession) -> Sequence[Action]:

@@ -89,7 +89,7 @@ async def _cluster(session: AsyncSession, every_node: Sequence[Node], in_service
     issued = (await session.execute(select(IssuedCertificate).order_by(IssuedCertificate.serial))).scalars()
     users = (await session.execute(select(User).order_by(User.uid))).scalars().all()
     granted = await acl_users.granted_role_uids(session)
-    with_data = {user.uid: user for user in users if acl_users.role_uid(user) in granted and _data_hashes(user)}
+    with_data = {user.uid: user for user in users if not granted.isdisjoint(user.all_role_uids) and _data_hashes(user)}
     return {
         "cluster": _dump(await clusters.load(session), without=_SECRETS | _SIGN_IN),
         "certificates": _dump(certificates) if certificates is not None else None,
@@ -146,6 +146,8 @@ def _dump_user(user: User) -> Row:
         "name": user.name,
         "role": user.role,
         "role_uid": user.role_uid,
+        "role_uids": user.role_uids,
+        "has_name_only": user.has_name_only,
         "created_at": user.created_at.isoformat(),
         "data_hashes": _data_hashes(user),
     }

@@ -8,6 +8,7 @@ from sqlalchemy import JSON, BigInteger, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
+from shardboard.contract.canary import info_section
 from shardboard.domain.databases import flash
 from shardboard.domain.databases.bdb_status import BdbStatus
 from shardboard.domain.databases.store_mismatch import StoreMismatch
@@ -30,7 +31,7 @@ class Bdb(Base):
     port: Mapped[int] = mapped_column(unique=True)
     """Port of the endpoint, 10000-19999."""
     port_requested: Mapped[int] = mapped_column(default=0)
-    """The requested port: 0 means that it was assigned, and the API continues to return 0."""
+    """The requested port; 0 if it was assigned. Consoles of the previous release return it instead of `port`."""
     sharding: Mapped[bool]
     shards_count: Mapped[int]
     replication: Mapped[bool]
@@ -51,6 +52,8 @@ class Bdb(Base):
     console and agents have them."""
     access_version: Mapped[int] = mapped_column(default=0, server_default="0")
     """Number of completed changes of the default user's password. Proxies do not reuse authentications of earlier versions."""
+    hides_internals: Mapped[bool | None] = mapped_column(default=None)
+    """Whether its users may not run CLUSTER and INFO on shards (`domain/access/internals.py`); False: no longer, None: never."""
     incomplete_changes: Mapped[list[str]] = mapped_column(JSON, default=list, server_default="[]")
     """Names of changed fields that may not have reached all shards; the next change applies them again."""
     endpoint_nodes: Mapped[list[int]] = mapped_column(JSON, default=list)
@@ -76,6 +79,12 @@ class Bdb(Base):
         """Valid passwords of its default user; if empty, it needs none. The first one is the field `authentication_redis_pass`."""
         first = self.config.get("authentication_redis_pass", "")
         return [first, *self.config.get("other_passwords", [])] if first else []
+
+    @property
+    def info_sections(self) -> tuple[str, ...]:
+        """Sections of INFO that only its proxies know; empty if its users may run INFO on shards."""
+        passwords = (self.admin_password, self.next_admin_password) if self.hides_internals else ()
+        return tuple(info_section(password) for password in passwords if password)
 
     @property
     def retiring(self) -> dict[int, datetime]:

@@ -16,7 +16,7 @@ async def test_mapping_is_created_changed_and_deleted(client: httpx.AsyncClient,
     body = {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role_uids": [5], "email": "ops@example.org"}
     mapping = (await client.post("/v1/ldap_mappings", json={**body, "email_alerts": True})).json()
     assert [each["field"] for each in mapping.pop("warnings")] == ["email_alerts"]
-    assert mapping == {**body, "uid": 3}
+    assert mapping == {**body, "uid": 3, "role": "db_viewer"}
     assert (await client.get("/v1/ldap_mappings/3")).json() == mapping
     changed = await client.put("/v1/ldap_mappings/3", json={"dn": "cn=ops,dc=example,dc=com"})
     assert changed.json() == {**mapping, "dn": "cn=ops,dc=example,dc=com"}

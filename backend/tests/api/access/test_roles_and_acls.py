@@ -215,19 +215,18 @@ async def test_names_that_engines_do_not_accept_get_no_access_to_data(client: ht
     assert (await client.put(f"/v1/users/{name_with_space['uid']}", json={"role": "none"})).status_code == 200
 
 
-@pytest.mark.usefixtures("nodes")
-async def test_data_hash_is_stored_at_the_next_sign_in(client: httpx.AsyncClient, console: Console) -> None:
+async def test_hash_of_a_password_of_an_earlier_release_is_stored_at_the_next_sign_in(
+    client: httpx.AsyncClient, console: Console
+) -> None:
     ann = await add(client, role="db_viewer")
 
     async def data_hash() -> str | None:
         async with console.store.read() as session:
-            user = await session.get(User, ann["uid"])
-            assert user is not None
-            return user.data_hash
+            return (await session.get_one(User, ann["uid"])).data_hash
 
-    body = {"name": "orders", "memory_size": 10_000_000, "roles_permissions": [{"role_uid": 5, "redis_acl_uid": 2}]}
-    await created(client, "/v1/bdbs", body)
-    assert await data_hash() is None
+    assert await data_hash() == acl_users.digest(ANN["password"])
+    async with console.store.begin() as session:
+        (await session.get_one(User, ann["uid"])).data_hash = None
     async with as_user(console, ANN["email"], ANN["password"]) as user_client:
         assert (await user_client.get("/v1/bdbs")).status_code == 200
     assert await data_hash() == acl_users.digest(ANN["password"])

@@ -53,7 +53,7 @@ async def activate(console: Console, uid: int) -> None:
 
 async def test_create_returns_a_pending_database_with_an_action(client: httpx.AsyncClient) -> None:
     bdb = await create(client)
-    assert (bdb["uid"], bdb["status"], bdb["progress"], bdb["port"]) == (1, "pending", 0, 0)
+    assert (bdb["uid"], bdb["status"], bdb["progress"], bdb["port"]) == (1, "pending", 0, 12000)
     assert bdb["endpoints"][0]["port"] == 12000
     assert bdb["endpoints"][0]["addr"] == ["10.0.0.1"]
     assert bdb["shard_list"] == [1]
@@ -100,7 +100,7 @@ async def test_fields_without_effect_are_stored_and_returned(client: httpx.Async
 
 async def test_database_can_be_created_from_the_object_of_another(client: httpx.AsyncClient) -> None:
     first = await create(client, sharding=True, shards_count=3, replication=True)
-    repeated = await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})
+    repeated = await client.post("/v1/bdbs", json={**first, "uid": 0, "port": 0, "name": "copy"})
     assert repeated.status_code == 200, repeated.text
     assert repeated.json()["uid"] == 2
     assert repeated.json()["endpoints"][0]["port"] == 12001

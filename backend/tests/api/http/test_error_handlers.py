@@ -91,11 +91,11 @@ async def test_json_needs_its_content_type(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("path", "allow"),
     [
-        ("/v1/bdbs", "GET, OPTIONS, POST"),
-        ("/v1/bdbs/1", "DELETE, GET, OPTIONS, PUT"),
+        ("/v1/bdbs", "GET, HEAD, OPTIONS, POST"),
+        ("/v1/bdbs/1", "DELETE, GET, HEAD, OPTIONS, PUT"),
         ("/v1/bdbs/1/flush", "OPTIONS, PUT"),
-        ("/v1/nodes/status", "GET, OPTIONS"),
-        ("/v2/actions", "GET, OPTIONS"),
+        ("/v1/nodes/status", "GET, HEAD, OPTIONS"),
+        ("/v2/actions", "GET, HEAD, OPTIONS"),
     ],
 )
 async def test_options_lists_allowed_methods(console: Console, path: str, allow: str) -> None:
@@ -105,7 +105,8 @@ async def test_options_lists_allowed_methods(console: Console, path: str, allow:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "allow"), [("DELETE", "/v1/bdbs", "GET, POST"), ("PATCH", "/v1/bdbs/1", "DELETE, GET, PUT")]
+    ("method", "path", "allow"),
+    [("DELETE", "/v1/bdbs", "GET, HEAD, POST"), ("PATCH", "/v1/bdbs/1", "DELETE, GET, HEAD, PUT")],
 )
 async def test_method_not_allowed_lists_allowed_methods(
     client: httpx.AsyncClient, method: str, path: str, allow: str

@@ -22,9 +22,11 @@ from shardboard.reconcilers.access.acl_users import AccessLoop
 from shardboard.services.access import roles_and_acls
 from shardboard.services.access import users as user_accounts
 from shardboard.services.access.authorization import set_admin
-from shardboard.services.access.users import AccountChanges, PasswordHashes, RoleAssignment
+from shardboard.services.access.role_assignments import RoleAssignment
+from shardboard.services.access.users import AccountChanges, PasswordHashes
 from shardboard.services.databases import bdbs as service
-from shardboard.state.access import acl_users, users
+from shardboard.state.access import acl_users
+from shardboard.state.access.users import User
 from shardboard.state.databases import shards
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
@@ -104,7 +106,9 @@ async def test_users_with_a_role_are_created_on_every_shard(console: Console, ag
     assert rules_of_ann(agents, shard_uids) == {()}
 
 
-async def test_removed_permissions_remove_users_and_the_stored_hash(console: Console, agents: FakeAgents) -> None:
+async def test_removed_permissions_remove_users_until_they_are_granted_again(
+    console: Console, agents: FakeAgents
+) -> None:
     uid = await create_with_readers(console)
     shard_uids = [row.uid for row in await shard_rows(console, uid)]
     await add_ann(console)
@@ -115,13 +119,13 @@ async def test_removed_permissions_remove_users_and_the_stored_hash(console: Con
     loop = AccessLoop(console.store, console.bus, agents)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {()}
-    async with console.store.read() as session:
-        ann = await users.by_email(session, ANN)
-        assert ann is not None
-        assert ann.data_hash is None
     agents.commands.clear()
     await loop.sweep()
     assert agents.commands == []
+    await grant(console, uid, (17, 17))
+    await mark_shards_running(console, uid)
+    await loop.sweep()
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
 
 
 async def test_a_new_process_gets_its_users_again(console: Console, agents: FakeAgents) -> None:
@@ -156,21 +160,95 @@ async def test_a_removed_user_is_deleted_from_a_shard_that_restarts(console: Con
     assert rules_of_ann(agents, [first]) == {()}
 
 
-async def test_a_user_is_created_once_the_password_hash_is_known(console: Console, agents: FakeAgents) -> None:
+async def test_a_role_that_is_assigned_or_allowed_later_gives_access_without_a_sign_in(
+    console: Console, agents: FakeAgents
+) -> None:
     uid = await create_with_readers(console)
     shard_uids = [row.uid for row in await shard_rows(console, uid)]
     ann = await add_ann(console, role=None)
     loop = AccessLoop(console.store, console.bus, agents)
-    async with console.store.begin() as session:
-        await user_accounts.change(session, ann, AccountChanges(role=RoleAssignment("none", 17)), ADMIN)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {()}
     async with console.store.begin() as session:
-        user = await users.by_email(session, ANN)
-        assert user is not None
-        await user_accounts.save_data_hash(session, user.uid, user.password_hash, acl_users.digest("correct-horse"))
+        await user_accounts.change(session, ann, AccountChanges(role=RoleAssignment("none", 17)), ADMIN)
     await loop.sweep()
     assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
+
+
+async def test_a_password_of_an_earlier_release_gives_access_once_its_hash_is_known(
+    console: Console, agents: FakeAgents
+) -> None:
+    uid = await create_with_readers(console)
+    shard_uids = [row.uid for row in await shard_rows(console, uid)]
+    ann = await add_ann(console)
+    async with console.store.begin() as session:
+        user = await session.get_one(User, ann)
+        user.data_hash = None
+    loop = AccessLoop(console.store, console.bus, agents)
+    await loop.sweep()
+    assert rules_of_ann(agents, shard_uids) == {()}
+    async with console.store.begin() as session:
+        await user_accounts.save_data_hash(session, ann, user.password_hash, acl_users.digest("correct-horse"))
+    await loop.sweep()
+    assert rules_of_ann(agents, shard_uids) == {expected_rules("correct-horse", *READER)}
+
+
+async def test_users_can_authenticate_with_their_username_and_their_name(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    first = (await shard_rows(console, uid))[0].uid
+    role = RoleAssignment("none", 17)
+    async with console.store.begin() as session:
+        for email, name in (
+            (ANN, "ann"),
+            ("", "app"),
+            ("bob@example.org", "Same"),
+            ("eve@example.org", "same"),
+            ("mallory@example.org", "BOB@example.org"),
+            ("dan@example.org", "two words"),
+            ("default-user", "default"),
+            ("uma@example.org", "user"),
+            ("eda@example.org", "u\u017fer"),
+        ):
+            await user_accounts.create(session, email, name, new_password(f"of {email}"), role, ADMIN)
+        # The provider of single sign-on defines this name.
+        await user_accounts.create(session, "sso@example.org", "ANN", None, role, ADMIN)
+    await AccessLoop(console.store, console.bus, agents).sweep()
+    assert agents.engine_users[first].keys() == {
+        *(
+            ANN,
+            "ann",
+            "app",
+            "bob@example.org",
+            "eve@example.org",
+            "mallory@example.org",
+            "dan@example.org",
+            "default-user",
+            "uma@example.org",
+            "user",
+            "eda@example.org",
+        )
+    }
+    assert agents.engine_users[first]["ann"] == agents.engine_users[first][ANN]
+
+
+async def test_users_with_several_roles_have_the_access_of_all(console: Console, agents: FakeAgents) -> None:
+    uid = await create_with_readers(console)
+    first = (await shard_rows(console, uid))[0].uid
+    async with console.store.begin() as session:
+        await roles_and_acls.create_acl(session, "queue", "+@write ~queue:*", ADMIN)
+        await roles_and_acls.create_role(session, "writers", "none", [], ADMIN)
+    await grant(console, uid, (17, 17), (18, 18))
+    await mark_shards_running(console, uid)
+    async with console.store.begin() as session:
+        both = await roles_and_acls.requested_role(session, None, [18, 17])
+        assert both is not None
+        await user_accounts.create(session, ANN, "", new_password("correct-horse"), both, ADMIN)
+    await AccessLoop(console.store, console.bus, agents).sweep()
+    (rules,) = rules_of_ann(agents, [first])
+    assert {"+@read", "~cache:*"} <= set(rules)
+    (selector,) = [rule for rule in rules if rule.startswith("(")]
+    assert selector.startswith("(+@write ~queue:* ")
+    assert all(rule in selector for rule in GUARD)
 
 
 async def test_a_refusing_shard_is_reported_once_and_retried(console: Console, agents: FakeAgents) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shardboard.domain.cluster.cluster_settings import ClusterSettings
 from shardboard.schemas.databases import bdb_fields, bdbs
 from shardboard.schemas.databases.bdbs import Bdb
 from shardboard.state.databases.bdbs import Bdb as BdbRow
@@ -14,7 +15,7 @@ CREATED_AT = datetime(2025, 10, 14, 0, 1, 22, tzinfo=UTC)
 
 REFERENCE: dict[str, Any] = {
     "type": "redis",
-    "port": 0,
+    "port": 12000,
     "dns_address_master": "",
     "sharding": False,
     "shards_count": 1,
@@ -103,7 +104,6 @@ def row(**changes: Any) -> Any:
         "incomplete_changes": [],
         "memory_size": 100,
         "port": 12000,
-        "port_requested": 0,
         "sharding": False,
         "shards_count": 1,
         "replication": False,
@@ -126,7 +126,7 @@ def shard(
 
 
 NODES: Any = [SimpleNamespace(uid=uid, addr=f"10.0.0.{uid}", health="up") for uid in (2, 1, 3)]
-CLUSTER: Any = SimpleNamespace(name="shardboard.local")
+CLUSTER: Any = SimpleNamespace(name="shardboard.local", settings=ClusterSettings())
 
 
 def test_defaults_and_types_match_the_redis_enterprise_api() -> None:
@@ -161,7 +161,9 @@ def test_endpoint_lists_the_available_nodes_that_serve_it(down: set[int], addres
     assert endpoint["uid"] == "1:1"
     assert endpoint["addr"] == addresses
     assert endpoint["port"] == 12000
-    assert endpoint["dns_name"] == "redis-12000.shardboard.local"
+    assert endpoint["dns_name"] == addresses[0]
+    named: Any = SimpleNamespace(name="x", settings=ClusterSettings(dns_suffix="db.example.org"))
+    assert bdbs.render(row(), [], nodes, named)["endpoints"][0]["dns_name"] == "redis-12000.db.example.org"
 
 
 def test_shards_in_sync_and_down_are_counted() -> None:

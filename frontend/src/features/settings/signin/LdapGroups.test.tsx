@@ -14,6 +14,7 @@ const ROLES: Role[] = [
 const DBA: LdapMapping = {
   uid: 3,
   name: 'Administrators',
+  role: 'admin',
   dn: 'cn=dba,ou=groups,dc=example,dc=org',
   role_uids: [1],
   email: '',
