@@ -7,6 +7,7 @@
     ├── NotFound 404          unknown uid, action or route
     ├── NotAcceptable 406     well-formed, but not valid
     ├── Conflict 409          conflict with the current state
+    ├── PreconditionFailed 412  the object was changed after it was read
     ├── Unprocessable 422     the idempotency key belongs to another request
     └── Unavailable 503       try again later
     AgentError                an agent did not execute a request
@@ -16,19 +17,24 @@
 `api/http/error_handlers.py` renders ApiError. The background loops distinguish the two kinds of AgentError.
 """
 
+RETRY_AFTER = {"busy": 2, "db_busy": 2, "idempotency_key_in_use": 1}
+"""Seconds after which a request that was rejected with this code may succeed."""
+
 
 class ApiError(Exception):
     """Failure with a stable `code`, a `description` for users, and the invalid `field`, if there is one."""
 
     status = 500
-    retry_after: int | None = None
-    """Seconds after which the same request may succeed."""
 
-    def __init__(self, code: str, description: str, *, field: str | None = None) -> None:
+    def __init__(
+        self, code: str, description: str, *, field: str | None = None, retry_after: int | None = None
+    ) -> None:
+        """`retry_after` are the seconds after which the same request may succeed. The default depends on the code."""
         super().__init__(description)
         self.code = code
         self.description = description
         self.field = field
+        self.retry_after = RETRY_AFTER.get(code) if retry_after is None else retry_after
 
 
 class BadRequest(ApiError):
@@ -53,6 +59,10 @@ class NotAcceptable(ApiError):
 
 class Conflict(ApiError):
     status = 409
+
+
+class PreconditionFailed(ApiError):
+    status = 412
 
 
 class Unprocessable(ApiError):
@@ -84,4 +94,6 @@ class AgentOutdated(AgentRefused):
 
 
 class CommandError(Exception):
-    """Failure of a CLI command. The message is printed before the command exits."""
+    """Failure of a CLI command. The message is printed before the command exits with `exit_status`."""
+
+    exit_status = 1

@@ -1,6 +1,5 @@
 """Tests of the command line: arguments reach the right function, and errors are reported as messages."""
 
-import argparse
 import asyncio
 import json
 import logging
@@ -23,7 +22,7 @@ from sqlalchemy.exc import OperationalError
 
 from shardboard.agent.cluster.join import EnrolError
 from shardboard.agent.settings import AgentSettings
-from shardboard.cli import commands, main
+from shardboard.cli import main, process_commands
 from shardboard.kit.bus import Bus
 from shardboard.pki.console_ca import ConsoleCa
 from shardboard.services.access import passwords
@@ -47,6 +46,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith("SHARDBOARD_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SHARDBOARD_STATE_DIR", str(tmp_path))
+    monkeypatch.setenv("SHARDBOARD_CONTEXTS_FILE", "/nonexistent")
     return tmp_path
 
 
@@ -79,20 +79,6 @@ def console_state(state_dir: Path, template: str, console_ca: ConsoleCa) -> Sett
 
     asyncio.run(start())
     return settings
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("1", 1), ("8GiB", 8 * 2**30), ("8 gib", 8 * 2**30), ("500MB", 500_000_000), ("2T", 2 * 10**12), ("3ki", 3072)],
-)
-def test_sizes_are_parsed(text: str, size: int) -> None:
-    assert main.byte_size(text) == size
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "8Gi B", "1.5GiB", "i", "8iB", "GiB", "1e9"])
-def test_invalid_sizes_are_rejected(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="such as 8GiB"):
-        main.byte_size(text)
 
 
 def test_agent_receives_the_arguments(started: list[AgentSettings], tmp_path: Path) -> None:
@@ -159,11 +145,23 @@ def test_agent_that_cannot_join_prints_the_reason(
         "nonsense",
     ],
 )
-def test_invalid_arguments_are_reported_by_argparse(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as exit_info:
-        main.main(typed.split())
-    assert exit_info.value.code == 2
-    assert "usage:" in capsys.readouterr().err
+def test_invalid_arguments_are_reported_with_the_usage(typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(typed.split()) == 2
+    assert "Usage:" in capsys.readouterr().err
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for commands in main.SECTIONS.values():
+        for name in commands:
+            assert any(line.startswith(f"  {name}  ") for line in lines), name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["completion", shell]) == 0
+    assert "_SHARDBOARD_COMPLETE" in capsys.readouterr().out
 
 
 def test_printed_token_can_be_used_to_join(
@@ -216,7 +214,7 @@ def test_status_reports_an_unreachable_console(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str
 ) -> None:
     monkeypatch.setenv("SHARDBOARD_ADMIN_PASSWORD", "a secret password")
-    assert main.main(["status", "--url", url]) == 1
+    assert main.main(["status", "--url", url]) == 6
     error = capsys.readouterr().err
     assert "is unreachable" in error
     assert "secret" not in error
@@ -238,7 +236,9 @@ def test_openapi_is_written_to_a_file_without_a_store_key(monkeypatch: pytest.Mo
 def test_openapi_is_printed_as_it_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "_openapi", AsyncMock(return_value={"paths": {"/v1/session": {}}, "info": {}}))
+    monkeypatch.setattr(
+        process_commands, "_openapi", AsyncMock(return_value={"paths": {"/v1/session": {}}, "info": {}})
+    )
     assert main.main(["openapi", str(tmp_path / "openapi.json")]) == 0
     assert main.main(["openapi"]) == 0
     assert json.loads(printed := capsys.readouterr().out) == {"paths": {"/v1/session": {}}, "info": {}}
@@ -312,7 +312,7 @@ def test_store_key_is_rotated(console_state: Settings, capsys: pytest.CaptureFix
     keys = store_keys(console_state)
     file = console_state.key_file
     assert (
-        output == f"5 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
+        output == f"6 secrets of the store are encrypted with the key {keys.first}. The previous key stays in {file}.\n"
     )
     assert file.read_text().split()[1:] == before
     assert main.main(["rotate-store-key"]) == 0

@@ -1,0 +1,1 @@
+"""Commands that use the REST API of any console."""
