@@ -102,6 +102,7 @@ LITERALS_ALLOWED = {
     "valkey": "may not import domain; words of Valkey's replies",
     "driver/fake_agents.py": "master_link_status of Valkey",
     "api/cluster/cluster.py": "the only status that the REST reference defines for a license",
+    "api/http/openapi/request_examples.py": "examples of bodies of requests, as JSON",
     "api/failures/availability.py": "the only body of a reply of the REST reference",
     "local/simulation/database.py": "words of Valkey's replies",
     "schemas/alerting/alarms.py": "status of a list of alarms; the others are named after severities",

@@ -132,19 +132,27 @@ def connection_options(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[st
     return {**options, **tls, "ssl_check_hostname": False}
 
 
-def admin_client(cluster: LocalCluster, row: Mapping[str, Any]) -> valkey.Valkey:
-    """Return a client of the shard that is authenticated with the internal password of the database."""
+def admin_options(cluster: LocalCluster, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a client that is authenticated with the internal password of the database.
+
+    Users may not run CLUSTER and INFO on shards, which clients of all shards need.
+    """
     directory = cluster.directory / "agents" / row["address"] / "shards" / str(row["uid"])
     settings = dict(line.split(" ", 1) for line in (directory / "valkey.conf").read_text().splitlines() if " " in line)
     password = (settings.get("masterauth") or settings["primaryauth"]).strip('"')  # the engine writes the newer name
-    return valkey.Valkey(**connection_options(cluster, row), username=ADMIN, password=password, socket_timeout=5)
+    return {**connection_options(cluster, row), "username": ADMIN, "password": password}
+
+
+def admin_client(cluster: LocalCluster, row: Mapping[str, Any], **options: Any) -> valkey.Valkey:
+    """Return a client of the shard that is authenticated with the internal password of the database."""
+    return valkey.Valkey(**admin_options(cluster, row), socket_timeout=5, **options)
 
 
 def wait_until_replicated(cluster: LocalCluster, uid: int) -> None:
     """Wait until every replica has confirmed all current data of its primary. Only that survives a kill of the primary."""
     for row in ok(cluster.api.get(f"/v1/bdbs/{uid}/shards")):
         if row["role"] == "master":
-            with valkey.Valkey(**connection_options(cluster, row), socket_timeout=5) as client:
+            with admin_client(cluster, row) as client:
                 offset = client.info("replication")["master_repl_offset"]
                 cluster.wait_until(
                     lambda client=client, offset=offset: _confirmed(client) >= offset,  # type: ignore[misc]

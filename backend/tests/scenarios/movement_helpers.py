@@ -103,13 +103,11 @@ def wait_until_shards_agree(cluster: LocalCluster, uid: int) -> None:
 
 def _listed(cluster: LocalCluster, row: dict[str, Any]) -> set[str]:
     """Return the members that the shard lists; empty if it does not answer because it is being removed or restarted."""
-    client = valkey.Valkey(**database_helpers.connection_options(cluster, row), socket_timeout=5, decode_responses=True)
     try:
-        return set(client.cluster("nodes"))
-    except valkey.ValkeyError:
+        with database_helpers.admin_client(cluster, row, decode_responses=True) as client:
+            return set(client.cluster("nodes"))
+    except (valkey.ValkeyError, FileNotFoundError):
         return set()
-    finally:
-        client.close()
 
 
 class Writer:
@@ -184,7 +182,7 @@ def _client(cluster: LocalCluster, uid: int) -> Any:
             **database_helpers.connection_options(cluster, primary), socket_timeout=5, decode_responses=True
         )
     return ValkeyCluster(
-        **database_helpers.connection_options(cluster, primary),
+        **database_helpers.admin_options(cluster, primary),
         socket_timeout=5,
         decode_responses=True,
         retry=Retry(ConstantBackoff(0.05), 3),

@@ -171,7 +171,7 @@ def _events_of_types(cluster: LocalCluster, uid: int, *types: str) -> list[dict[
 
 def _client(cluster: LocalCluster, uid: int) -> "valkey.Valkey | valkey.ValkeyCluster":
     rows = [row for row in _rows(cluster, uid) if row["role"] == "master"]
-    options = {**database_helpers.connection_options(cluster, rows[0]), "decode_responses": True}
+    options = {**database_helpers.admin_options(cluster, rows[0]), "decode_responses": True}
     return valkey.ValkeyCluster(**options) if len(rows) > 1 else valkey.Valkey(**options)
 
 

@@ -35,7 +35,7 @@ def value(number: int) -> bytes:
 
 def rows(cluster: LocalCluster, uid: int, role: str) -> list[dict[str, Any]]:
     rows = ok(cluster.api.get(f"/v1/bdbs/{uid}/shards"))
-    return [row | {"where": database_helpers.connection_options(cluster, row)} for row in rows if row["role"] == role]
+    return [row | {"where": database_helpers.admin_options(cluster, row)} for row in rows if row["role"] == role]
 
 
 @contextmanager

@@ -25,9 +25,7 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
     lost = [row for row in rows if row["address"] == victim and row["role"] == "master"]
     assert len(lost) == 2
     survivor = next(row for row in rows if row["address"] != victim and row["role"] == "master")
-    writer = valkey.cluster.ValkeyCluster(
-        **database_helpers.connection_options(cluster, survivor), decode_responses=True
-    )
+    writer = valkey.cluster.ValkeyCluster(**database_helpers.admin_options(cluster, survivor), decode_responses=True)
     for number in range(2000):
         writer.set(f"key:{number}", number)
     database_helpers.wait_until_replicated(cluster, uid)
@@ -39,9 +37,7 @@ def test_a_dead_node_is_failed_over_without_lost_writes(cluster: LocalCluster) -
     assert [event["node_uid"] for event in _events(cluster, "node_failed")] == [2]
     cluster.wait_until(lambda: len(_events(cluster, "shard_failover")) == 2, "the failovers are not reported")
     assert {event["lost"] for event in _events(cluster, "shard_failover")} == {int(row["uid"]) for row in lost}
-    reader = valkey.cluster.ValkeyCluster(
-        **database_helpers.connection_options(cluster, survivor), decode_responses=True
-    )
+    reader = valkey.cluster.ValkeyCluster(**database_helpers.admin_options(cluster, survivor), decode_responses=True)
     assert [reader.get(f"key:{number}") for number in range(2000)] == [str(number) for number in range(2000)]
 
     # No client used an endpoint, so canary writes of the other proxies measured the outage.

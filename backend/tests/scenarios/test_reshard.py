@@ -174,15 +174,13 @@ class SlotProgress:
         rows = movement_helpers.shard_rows(self._cluster, self._uid)
         pairs = {(row["address"], row["port"]): row["pair"] for row in rows}
         for row in rows:
-            client = valkey.Valkey(
-                **database_helpers.connection_options(self._cluster, row), socket_timeout=5, decode_responses=True
-            )
-            try:
-                reply = client.execute_command("CLUSTER SLOTS") if row["role"] == "master" else []
-            except valkey.ValkeyError:
+            if row["role"] != "master":
                 continue
-            finally:
-                client.close()
+            try:
+                with database_helpers.admin_client(self._cluster, row, decode_responses=True) as client:
+                    reply = client.execute_command("CLUSTER SLOTS")
+            except (valkey.ValkeyError, FileNotFoundError):
+                continue
             if reply:
                 return {
                     slot: pairs[host, port]

@@ -127,14 +127,14 @@ async def test_store_of_an_earlier_release_is_encrypted_and_read(settings: Setti
     after = Store(database_url, Bus(), keys)
     async with after.begin() as session:
         assert (await cluster.load(session)).jwt_secret == secret, "it can be read before it is encrypted"
-        assert await encrypt_outdated(session, keys) == 3
+        assert await encrypt_outdated(session, keys) == 4
         assert await encrypt_outdated(session, keys) == 0
     async with after.read() as session:
         assert (await cluster.load(session)).jwt_secret == secret
         user = (await session.execute(select(User))).scalars().one()
         assert (user.other_passwords[0]["data_hash"], user.totp_secret) == ("d", None)
         [event] = [each for each in await events.page(session, newest_first=True) if each.type == "store_encrypted"]
-    assert event.description == f"3 secrets of the store were encrypted with the key {keys.first}."
+    assert event.description == f"4 secrets of the store were encrypted with the key {keys.first}."
     for column, values in (await stored(after)).items():
         for value in values:
             stored_text = value if isinstance(value, str) else json.dumps(value)
@@ -153,7 +153,7 @@ async def test_new_key_replaces_the_previous_one(settings: Settings, database_ur
     both = StoreKeys([NEW, OLD])
     after = Store(database_url, Bus(), both)
     async with after.begin() as session:
-        assert await encrypt_outdated(session, both) == 3
+        assert await encrypt_outdated(session, both) == 4
     assert old.first not in await everything(after)
     await after.close()
 

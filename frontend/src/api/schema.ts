@@ -83,6 +83,7 @@ export interface paths {
         /**
          * Cancel action
          * @description Cancel a running action. The steps that have started are undone or completed; the status then becomes `cancelled`.
+         *     A drill of a zone ends on all its nodes.
          *
          *     Returns 409 if the action has ended (`not_running`) or cannot be canceled (`not_cancellable`). Required role:
          *     `admin`, `cluster_member`, or `db_member`.
@@ -421,8 +422,9 @@ export interface paths {
          * @description Restore a backup into a temporary database, and compare the keys with the manifest.
          *
          *     The temporary database is named `verification-of-backup-` and the uid, and has no open port. It needs as much memory as one
-         *     copy of the data, and is deleted afterwards. `verified` of the backup contains the result. Returns 409 while it is verified,
-         *     and 406 if it is encrypted and its private key is not stored.
+         *     copy of the data, and is deleted afterwards. If the backup is encrypted and its private key is not stored, nothing is restored:
+         *     the checksums of its files and of its manifest are compared. `verified` of the backup contains the result and the `method`.
+         *     Returns 409 while it is verified.
          *     Required role: `admin`, `cluster_member` or `db_member`.
          */
         post: operations["verify_backup_v1_backups__uid__actions_verify_post"];
@@ -2483,6 +2485,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/cluster/redundancy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get redundancy
+         * @description Return what the loss of each node and each zone would cause now: whether all data stays available, and whether the lost
+         *     shards can be rebuilt on other nodes.
+         *
+         *     Copies that are not in sync do not count, and shards are not placed on nodes that are down or in maintenance.
+         */
+        get: operations["get_redundancy_v1_cluster_redundancy_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cluster/services_configuration": {
         parameters: {
             query?: never;
@@ -3080,7 +3105,7 @@ export interface paths {
         };
         /**
          * List incidents
-         * @description Return incidents: first all that have not ended, then those that overlap the interval, newest first.
+         * @description Return incidents that overlap the interval: first those that have not ended, then the others, newest first.
          *
          *     Required role: any role except `none` and `db_viewer`.
          */
@@ -4111,6 +4136,27 @@ export interface paths {
          * @description Delete an ACL that is not built in and that no database uses. Required role: `admin` or `user_manager`.
          */
         delete: operations["delete_acl_v1_redis_acls__uid__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/restore_windows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List restore windows of all databases
+         * @description Return the moments to which databases can be restored, by database, oldest first. Includes deleted databases, as long as
+         *     their backups exist.
+         */
+        get: operations["list_all_restore_windows_v1_restore_windows_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -5399,370 +5445,176 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** AccessToken */
         AccessToken: {
-            /** Access Token */
             access_token: string;
         };
-        /** Acl */
         Acl: {
-            /** Acl */
             acl: string;
-            /** Name */
             name: string;
-            /** Uid */
             uid: number;
         };
-        /**
-         * AclUpdate
-         * @description Omitted fields keep their values.
-         */
+        /** @description Omitted fields keep their values. */
         AclUpdate: {
-            /** Acl */
             acl?: string | null;
-            /** Name */
             name?: string | null;
         };
-        /**
-         * Action
-         * @description An action in the format of /v2 and the event stream.
-         */
+        /** @description An action in the format of /v2 and the event stream. */
         Action: {
-            /**
-             * Action Type
-             * @enum {string}
-             */
+            /** @enum {string} */
             action_type: "task" | "state-machine" | "other";
-            /** Action Uid */
             action_uid: string;
             additional_info: components["schemas"]["AdditionalInfo"];
-            /**
-             * Creation Time
-             * @description Epoch seconds.
-             */
+            /** @description Epoch seconds. */
             creation_time: number;
-            /** Finish Time */
             finish_time?: number;
-            /** Name */
             name: string;
-            /** Originator */
             originator: string;
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed" | "cancelled";
         };
-        /** Actions */
         Actions: {
-            /**
-             * Actions
-             * @description Always empty: Shardboard has no tasks.
-             */
+            /** @description Always empty: Shardboard has no tasks. */
             actions: {
                 [key: string]: unknown;
             }[];
-            /** State-Machines */
             "state-machines": components["schemas"]["StateMachine"][];
         };
-        /** ActiveAlert */
         ActiveAlert: {
-            /** Active Since */
             active_since: string;
-            /** Name */
             name: string;
-            /**
-             * Severity
-             * @enum {string}
-             */
+            /** @enum {string} */
             severity: "info" | "warning" | "critical";
-            /** Threshold */
             threshold: string;
         };
-        /** AdditionalInfo */
         AdditionalInfo: {
-            /**
-             * Cancellable
-             * @description Whether `DELETE /v1/actions/<action_uid>` can cancel the action now.
-             */
+            /** @description Whether `DELETE /v1/actions/<action_uid>` can cancel the action now. */
             cancellable: boolean;
-            /** Description */
             description: string;
-            /** Error */
             error?: string;
-            /**
-             * Eta Seconds
-             * @description Estimated remaining time of the running copies in seconds, if known.
-             */
+            /** @description Estimated remaining time of the running copies in seconds, if known. */
             eta_seconds?: number;
-            /** Moves */
             moves?: components["schemas"]["Move"][];
-            /** Object Type */
             object_type: string;
-            /** Object Uid */
             object_uid: number;
-            /** Steps */
             steps: components["schemas"]["Step"][];
         };
-        /** AddressChange */
         AddressChange: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * New
-             * @description Addresses with ports after the change.
-             */
+            /** @description Addresses with ports after the change. */
             new: string[];
-            /**
-             * Old
-             * @description Addresses with ports that clients have to stop using.
-             */
+            /** @description Addresses with ports that clients have to stop using. */
             old: string[];
-            /**
-             * Sentence
-             * @description Message that states what clients have to do, and until when.
-             */
+            /** @description Message that states what clients have to do, and until when. */
             sentence: string;
         };
-        /** AdminCredentials */
         AdminCredentials: {
-            /** Password */
             password: string;
-            /** Username */
             username: string;
         };
-        /** Alert */
         Alert: {
-            /**
-             * Change Time
-             * @description When the alert was last raised or ended; otherwise, when its object was created.
-             */
+            /** @description When the alert was last raised or ended; otherwise, when its object was created. */
             change_time: string;
-            /**
-             * Change Value
-             * @description Same as `state`; for alerts of nodes and the cluster also `global_threshold`.
-             */
+            /** @description Same as `state`; for alerts of nodes and the cluster also `global_threshold`. */
             change_value: {
                 [key: string]: unknown;
             };
-            /** Enabled */
             enabled: boolean;
-            /**
-             * Severity
-             * @enum {string}
-             */
+            /** @enum {string} */
             severity: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
-            /**
-             * State
-             * @description Whether the alert is raised.
-             */
+            /** @description Whether the alert is raised. */
             state: boolean;
-            /**
-             * Threshold
-             * @description Threshold in the unit of the alert, for alerts of databases.
-             */
+            /** @description Threshold in the unit of the alert, for alerts of databases. */
             threshold?: string;
         } & {
             [key: string]: unknown;
         };
-        /** AnalysisPrefix */
         AnalysisPrefix: {
-            /**
-             * Bytes
-             * @description Serialized size without compression, not memory.
-             */
+            /** @description Serialized size without compression, not memory. */
             bytes: number;
-            /** Keys */
             keys: number;
-            /**
-             * Prefix
-             * @description Key up to the first colon; empty: keys without a colon.
-             */
+            /** @description Key up to the first colon; empty: keys without a colon. */
             prefix: string;
         };
-        /** AnalysisTotal */
         AnalysisTotal: {
-            /**
-             * Bytes
-             * @description Serialized size without compression, not memory.
-             */
+            /** @description Serialized size without compression, not memory. */
             bytes: number;
-            /** Keys */
             keys: number;
         };
-        /** AnnounceCaRequest */
         AnnounceCaRequest: {
-            /**
-             * Certificate
-             * @description PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA.
-             */
+            /** @description PEM: the signed certificate of the request, followed by the CAs above it. Default: create a new private CA. */
             certificate?: string | null;
         };
-        /** AuditCheck */
         AuditCheck: {
-            /**
-             * Faults
-             * @description The first 20 problems.
-             */
+            /** @description The first 20 problems. */
             faults: string[];
-            /**
-             * First Uid
-             * @description Uid of the oldest stored record; null if there are no records.
-             */
+            /** @description Uid of the oldest stored record; null if there are no records. */
             first_uid: number | null;
-            /** Last Uid */
             last_uid: number | null;
-            /** Lines */
             lines: number;
-            /**
-             * Whole
-             * @description Whether the audit log is intact: no record was changed, inserted, or removed.
-             */
+            /** @description Whether the audit log is intact: no record was changed, inserted, or removed. */
             whole: boolean;
         };
-        /** AuditLine */
         AuditLine: {
-            /**
-             * Code
-             * @description Error code; empty if the request succeeded.
-             */
+            /** @description Error code; empty if the request succeeded. */
             code: string;
-            /**
-             * Detail
-             * @description Description of what happened.
-             */
+            /** @description Description of what happened. */
             detail: string;
-            /**
-             * Link
-             * @description Hash that links the record to the previous one.
-             */
+            /** @description Hash that links the record to the previous one. */
             link: string;
-            /**
-             * Method
-             * @description HTTP method; empty for commands on the console's machine.
-             */
+            /** @description HTTP method; empty for commands on the console's machine. */
             method: string;
-            /**
-             * Outcome
-             * @enum {string}
-             */
+            /** @enum {string} */
             outcome: "done" | "refused" | "failed";
-            /**
-             * Path
-             * @description Path of the request, or the command.
-             */
+            /** @description Path of the request, or the command. */
             path: string;
-            /**
-             * Proof
-             * @description Credential: password, session, token, service token, join token, or shell; empty if there was none.
-             */
+            /** @description Credential: password, session, token, service token, join token, or shell; empty if there was none. */
             proof: string;
-            /**
-             * Source
-             * @description Source address of the request.
-             */
+            /** @description Source address of the request. */
             source: string;
-            /** Time */
             time: string;
-            /**
-             * Time Ms
-             * @description Same as `time`, in milliseconds since the epoch.
-             */
+            /** @description Same as `time`, in milliseconds since the epoch. */
             time_ms: number;
-            /**
-             * Uid
-             * @description Number of the record. Numbers have no gaps.
-             */
+            /** @description Number of the record. Numbers have no gaps. */
             uid: number;
-            /**
-             * Username
-             * @description Username; for a rejected sign-in, the claimed username.
-             */
+            /** @description Username; for a rejected sign-in, the claimed username. */
             username: string;
         };
-        /** Authorization */
         Authorization: {
-            /** Access Token */
             access_token: string;
-            /**
-             * Jwt
-             * @description Same as `access_token`, for compatibility with other clients.
-             */
+            /** @description Same as `access_token`, for compatibility with other clients. */
             jwt: string;
         };
-        /** AvailabilityOfDatabase */
         AvailabilityOfDatabase: {
-            /**
-             * Months
-             * @description Newest first.
-             */
+            /** @description Newest first. */
             months: components["schemas"]["MonthOfDatabase"][];
-            /**
-             * Timezone
-             * @constant
-             */
+            /** @constant */
             timezone: "UTC";
         };
-        /** AvailabilityOfMonth */
         AvailabilityOfMonth: {
-            /** Databases */
-            databases: components["schemas"]["MonthOfDatabase"][];
-            /** Month */
+            databases: components["schemas"]["DatabaseInMonth"][];
             month: string;
-            /**
-             * Months
-             * @description All months with figures, newest first.
-             */
+            /** @description All months with figures, newest first. */
             months: string[];
-            /**
-             * Timezone
-             * @constant
-             */
+            /** @constant */
             timezone: "UTC";
         };
-        /**
-         * AzureBlob
-         * @description Azure Blob Storage, with `account_key` or `sas_token`.
-         */
+        /** @description Azure Blob Storage, with `account_key` or `sas_token`. */
         AzureBlob: {
-            /**
-             * Account Key
-             * @default
-             */
+            /** @default  */
             account_key?: string;
-            /** Account Name */
             account_name: string;
-            /**
-             * Ca Cert
-             * @default
-             */
+            /** @default  */
             ca_cert?: string;
-            /** Container */
             container: string;
-            /**
-             * Endpoint
-             * @default
-             */
+            /** @default  */
             endpoint?: string;
-            /**
-             * Proxy Url
-             * @default
-             */
+            /** @default  */
             proxy_url?: string;
-            /**
-             * Sas Token
-             * @default
-             */
+            /** @default  */
             sas_token?: string;
-            /**
-             * Subdir
-             * @default
-             */
+            /** @default  */
             subdir?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -5770,754 +5622,411 @@ export interface components {
              */
             type: "abs";
         };
-        /**
-         * Backup
-         * @description A backup or export of a database.
-         */
+        /** @description A backup or export of a database. */
         Backup: {
-            /** Action Uid */
             action_uid: string;
-            /** Bdb Name */
             bdb_name: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Bytes
-             * @description Size of its files.
-             */
+            /** @description Size of its files. */
             bytes: number;
-            /** Created At */
             created_at: string;
-            /**
-             * Detail
-             * @description Message, for example why it failed; otherwise empty.
-             */
+            /** @description Message, for example why it failed; otherwise empty. */
             detail: string;
-            /** Engine Version */
             engine_version: string;
-            /** Files */
             files: components["schemas"]["BackupFile"][];
-            /** Finished At */
             finished_at: string | null;
-            /**
-             * Is Decryptable
-             * @description Whether it is not encrypted, or the console stores one of its private keys. Other backups are not verified.
-             */
+            /** @description Whether it is not encrypted, or the console stores one of its private keys. Verifications of other backups only compare checksums. */
             is_decryptable: boolean;
-            /** Is Encrypted */
             is_encrypted: boolean;
-            /**
-             * Kept Because
-             * @description Why it is kept, separated by commas: rules of `backup_retention` of the database, `newest`, `manual`, `unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`.
-             */
+            /** @description Why it is kept, separated by commas: rules of `backup_retention` of the database, `newest`, `manual`, `unfinished`, `failed`, `future` (it is dated in the future), or `no_rules`. */
             kept_because: string;
-            /**
-             * Kept Until
-             * @description The rules do not delete it before this time. Null if the time is unknown, for example because it depends on newer backups.
-             */
+            /** @description The rules do not delete it before this time. Null if the time is unknown, for example because it depends on newer backups. */
             kept_until: string | null;
-            /** Keys */
             keys: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "backup" | "export";
-            /** Location Name */
             location_name: string;
-            /**
-             * Location Uid
-             * @description Null if the location was part of the request.
-             */
+            /** @description Null if the location was part of the request. */
             location_uid: number | null;
-            /** Originator */
             originator: string;
-            /**
-             * Path
-             * @description Folder of its files in the location.
-             */
+            /** @description Folder of its files in the location. */
             path: string;
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /**
-             * Raw Bytes
-             * @description Size without compression.
-             */
+            /** @description Size without compression. */
             raw_bytes: number;
-            /**
-             * Recipients
-             * @description Public keys for which its files are encrypted.
-             */
+            /** @description Public keys for which its files are encrypted. */
             recipients: string[];
-            /**
-             * Resumable Until
-             * @description Until then, a failed backup can be resumed; otherwise null.
-             */
+            /** @description Until then, a failed backup can be resumed; otherwise null. */
             resumable_until: string | null;
-            /**
-             * Retry At
-             * @description When a failed scheduled backup is retried automatically; otherwise null.
-             */
+            /** @description When a failed scheduled backup is retried automatically; otherwise null. */
             retry_at: string | null;
-            /**
-             * Runs
-             * @description Number of times it was started; more than 1 if it was resumed or retried.
-             */
+            /** @description Number of times it was started; more than 1 if it was resumed or retried. */
             runs: number;
-            /**
-             * Shards Count
-             * @description Number of primaries.
-             */
+            /** @description Number of primaries. */
             shards_count: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "running" | "succeeded" | "failed" | "cancelled" | "deleting";
-            /**
-             * Trigger
-             * @enum {string}
-             */
+            /** @enum {string} */
             trigger: "manual" | "schedule";
-            /** Uid */
             uid: number;
             /** @description Result of the last verification; null if it was never verified. */
             verified: components["schemas"]["Verification"] | null;
         };
-        /**
-         * BackupAnalysis
-         * @description Contents of a backup by size. Empty if the backup was not analyzed.
-         */
+        /** @description Contents of a backup by size. Empty if the backup was not analyzed. */
         BackupAnalysis: {
-            /**
-             * Largest
-             * @description Largest keys, at most 20.
-             */
+            /** @description Largest keys, at most 20. */
             largest: components["schemas"]["LargeKey"][];
-            /**
-             * Lifetimes
-             * @description By time to live at the time of the backup: upper limit, `longer`, `expired`, or `none`.
-             */
+            /** @description By time to live at the time of the backup: upper limit, `longer`, `expired`, or `none`. */
             lifetimes: {
                 [key: string]: components["schemas"]["AnalysisTotal"];
             };
             /** @description Keys with other prefixes. */
             other_prefixes: components["schemas"]["AnalysisTotal"];
-            /**
-             * Prefixes
-             * @description By prefix of the key, largest first, at most 100.
-             */
+            /** @description By prefix of the key, largest first, at most 100. */
             prefixes: components["schemas"]["AnalysisPrefix"][];
-            /**
-             * Types
-             * @description By type.
-             */
+            /** @description By type. */
             types: {
                 [key: string]: components["schemas"]["AnalysisTotal"];
             };
         };
-        /**
-         * BackupFile
-         * @description The file of one replication pair.
-         */
+        /** @description The file of one replication pair. */
         BackupFile: {
-            /** Bytes */
             bytes: number;
-            /**
-             * Error
-             * @description Why the last attempt failed; otherwise empty.
-             */
+            /** @description Why the last attempt failed; otherwise empty. */
             error: string;
-            /** First Slot */
             first_slot: number;
-            /**
-             * Is Estimate
-             * @description Whether `progress` is an estimate, based on the previous backup or on the used memory, while the file is written.
-             */
+            /** @description Whether `progress` is an estimate, based on the previous backup or on the used memory, while the file is written. */
             is_estimate: boolean;
-            /** Keys */
             keys: number;
-            /** Last Slot */
             last_slot: number;
-            /** Node Uid */
             node_uid: number | null;
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /** Raw Bytes */
             raw_bytes: number;
-            /**
-             * Shard Uid
-             * @description Shard that is backed up; null until it is chosen.
-             */
+            /** @description Shard that is backed up; null until it is chosen. */
             shard_uid: number | null;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "waiting" | "running" | "succeeded" | "failed";
         };
-        /**
-         * BackupGrowth
-         * @description Changes since the previous successful backup of the same database. Sizes are serialized and without compression.
-         */
+        /** @description Changes since the previous successful backup of the same database. Sizes are serialized and without compression. */
         BackupGrowth: {
-            /**
-             * Bytes
-             * @description Serialized size without compression, not memory.
-             */
+            /** @description Serialized size without compression, not memory. */
             bytes: number;
-            /** Keys */
             keys: number;
-            /**
-             * Prefixes
-             * @description Like `types`.
-             */
+            /** @description Like `types`. */
             prefixes: components["schemas"]["GrowthRow"][];
-            /** Previous At */
             previous_at: string | null;
-            /** Previous Bytes */
             previous_bytes: number;
-            /** Previous Keys */
             previous_keys: number;
-            /**
-             * Previous Uid
-             * @description Null if there is no previous backup. All lists are then empty.
-             */
+            /** @description Null if there is no previous backup. All lists are then empty. */
             previous_uid: number | null;
-            /**
-             * Types
-             * @description Largest change of bytes first; empty if one of them was not analyzed.
-             */
+            /** @description Largest change of bytes first; empty if one of them was not analyzed. */
             types: components["schemas"]["GrowthRow"][];
         };
-        /**
-         * BackupLocation
-         * @description A named storage location.
-         */
+        /** @description A named storage location. */
         BackupLocation: {
-            /** Created At */
             created_at: string;
-            /**
-             * Is Encrypted
-             * @description Whether new backups are encrypted.
-             */
+            /** @description Whether new backups are encrypted. */
             is_encrypted: boolean;
             location: components["schemas"]["LocationSettings"];
-            /** Name */
             name: string;
-            /**
-             * Recipients
-             * @description Public keys for which new backups are encrypted. Only for administrators.
-             */
+            /** @description Public keys for which new backups are encrypted. Only for administrators. */
             recipients: string[];
-            /**
-             * Stored Keys
-             * @description Public keys whose private keys are stored. Only for administrators.
-             */
+            /** @description Public keys whose private keys are stored. Only for administrators. */
             stored_keys: string[];
-            /** Uid */
             uid: number;
-            /**
-             * Used By
-             * @description Uids of the databases whose scheduled backups use it.
-             */
+            /** @description Uids of the databases whose scheduled backups use it. */
             used_by: number[];
         };
-        /** BackupRequest */
         BackupRequest: {
-            /**
-             * Location Uid
-             * @description Location of the backup. Default: the location of the database's schedule, or the only location.
-             */
+            /** @description Location of the backup. Default: the location of the database's schedule, or the only location. */
             location_uid?: number;
         };
         /**
-         * BackupRetention
          * @description Rules for the backups to keep; others are deleted. 0 turns a rule off. Without any rule, all backups are kept.
          *
          *     The newest successful backup is always kept.
          */
         BackupRetention: {
             /**
-             * Count
              * @description Number of newest backups.
              * @default 0
              */
             count?: number;
             /**
-             * Daily
              * @description Days with a backup; the newest of each is kept.
              * @default 0
              */
             daily?: number;
             /**
-             * Days
              * @description Days before the newest backup.
              * @default 0
              */
             days?: number;
             /**
-             * Include Manual
              * @description Whether manual backups are deleted too. Otherwise they are kept until a user deletes them.
              * @default false
              */
             include_manual?: boolean;
             /**
-             * Monthly
              * @description Months with a backup; the newest of each is kept.
              * @default 0
              */
             monthly?: number;
             /**
-             * Weekly
              * @description Weeks with a backup, from Monday; the newest of each is kept.
              * @default 0
              */
             weekly?: number;
             /**
-             * Yearly
              * @description Years with a backup; the newest of each is kept.
              * @default 0
              */
             yearly?: number;
         };
-        /**
-         * BackupSchedule
-         * @description When scheduled backups start. Omitted fields have their defaults.
-         */
+        /** @description When scheduled backups start. Omitted fields have their defaults. */
         BackupSchedule: {
             /**
-             * Cron
              * @description Five fields: minute, hour, day of month, month, day of week. Empty: `backup_interval` applies.
              * @default
              */
             cron?: string;
             /**
-             * Record Changes
              * @description Whether all changes between backups are recorded, so that the database can be restored to a point in time.
              * @default false
              */
             record_changes?: boolean;
             /**
-             * Record Segment Seconds
              * @description Seconds after which recorded changes are stored. Changes of this time can be lost with the nodes.
              * @default 30
              */
             record_segment_seconds?: number;
             /**
-             * Time Zone
              * @description Name in the time zone database, such as `Europe/Berlin`, for `cron` and the periods of `backup_retention`.
              * @default UTC
              */
             time_zone?: string;
             /**
-             * Verify
              * @description Whether each scheduled backup is restored into a temporary database and compared.
              * @default false
              */
             verify?: boolean;
             /**
-             * Window Minutes
              * @description Minutes after the due time during which a backup that was missed or delayed by another action is started. Afterwards, it is skipped.
              * @default 60
              */
             window_minutes?: number;
         };
-        /**
-         * BackupScheduleState
-         * @description State of the schedule of a database. The settings are fields of the database.
-         */
+        /** @description State of the schedule of a database. The settings are fields of the database. */
         BackupScheduleState: {
-            /** Bdb Name */
             bdb_name: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Last Backup At
-             * @description Start of the newest successful backup. Later changes are not in any backup. Null if there is none.
-             */
+            /** @description Start of the newest successful backup. Later changes are not in any backup. Null if there is none. */
             last_backup_at: string | null;
-            /**
-             * Next At
-             * @description Next due time.
-             */
+            /** @description Next due time. */
             next_at: string | null;
-            /**
-             * Not Recorded
-             * @description Why changes are not recorded now; empty if they are, or if this is off.
-             */
+            /** @description Why changes are not recorded now; empty if they are, or if this is off. */
             not_recorded: string;
-            /**
-             * Recorded Until
-             * @description All changes before are recorded in the location. Null unless changes of all shards are recorded.
-             */
+            /** @description All changes before are recorded in the location. Null unless changes of all shards are recorded. */
             recorded_until: string | null;
-            /**
-             * Retry At
-             * @description When the last backup, which failed, is retried; otherwise null.
-             */
+            /** @description When the last backup, which failed, is retried; otherwise null. */
             retry_at: string | null;
-            /**
-             * Schedule
-             * @description Interval, or cron expression with its time zone, as text.
-             */
+            /** @description Interval, or cron expression with its time zone, as text. */
             schedule: string;
-            /**
-             * Waiting For
-             * @description Why a backup that is due has not been started yet; otherwise empty.
-             */
+            /** @description Why a backup that is due has not been started yet; otherwise empty. */
             waiting_for: string;
         };
-        /**
-         * Bdb
-         * @description The most used fields. Responses contain all fields of the Redis Enterprise REST API.
-         */
+        /** @description The most used fields. Responses contain all fields of the Redis Enterprise REST API. */
         Bdb: {
-            /**
-             * Action Uid
-             * @description Uid of the running action; missing if there is none.
-             */
+            /** @description Uid of the running action; missing if there is none. */
             action_uid?: string;
             /**
-             * Aof Policy
              * @description When the append-only file is written to disk.
              * @enum {string}
              */
             aof_policy: "appendfsync-every-sec" | "appendfsync-always";
-            /**
-             * Authentication
-             * @description Whether clients need a password. Unlike the password, it is visible to all users.
-             */
+            /** @description Whether clients need a password. Unlike the password, it is visible to all users. */
             authentication: boolean;
-            /**
-             * Authentication Redis Pass
-             * @description First password of the default user; the others are not returned. Empty for users who cannot edit the database.
-             */
+            /** @description First password of the default user; the others are not returned. Empty for users who cannot edit the database. */
             authentication_redis_pass: string;
-            /**
-             * Backup
-             * @description Whether backups are made on a schedule.
-             */
+            /** @description Whether backups are made on a schedule. */
             backup: boolean;
-            /** Backup Failure Reason */
             backup_failure_reason: string;
-            /** Backup History */
             backup_history: number;
-            /** Backup Interval */
             backup_interval: number;
-            /** Backup Interval Offset */
             backup_interval_offset: number;
-            /**
-             * Backup Location
-             * @description Location of scheduled backups without secrets; empty for users who cannot edit the database.
-             */
+            /** @description Location of scheduled backups without secrets; empty for users who cannot edit the database. */
             backup_location: {
                 [key: string]: unknown;
             };
-            /** Backup Location Uid */
             backup_location_uid: number;
-            /**
-             * Backup Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             backup_progress: number;
             backup_retention: components["schemas"]["BackupRetention"];
             backup_schedule: components["schemas"]["BackupSchedule"];
             /**
-             * Backup Status
              * @description Status of the last backup; empty if there is none. The other status fields apply to exports, and to imports and restores.
              * @enum {string}
              */
             backup_status: "" | "exporting" | "succeeded" | "failed";
-            /**
-             * Bigstore
-             * @description Whether the database is on flash: memory_size is the sum of RAM and flash.
-             */
+            /** @description Whether the database is on flash: memory_size is the sum of RAM and flash. */
             bigstore: boolean;
-            /**
-             * Bigstore Ram Size
-             * @description RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash.
-             */
+            /** @description RAM limit in bytes, as a part of memory_size; 0 if the database is not on flash. */
             bigstore_ram_size: number;
-            /** Created Time */
             created_time: string;
             /**
-             * Data Persistence
              * @description Persistence of data on disk.
              * @enum {string}
              */
             data_persistence: "disabled" | "snapshot" | "aof";
-            /** Default User */
             default_user: boolean;
-            /** Endpoints */
             endpoints: components["schemas"]["Endpoint"][];
             /**
-             * Eviction Policy
              * @description Which keys are evicted when memory_size is reached.
              * @enum {string}
              */
             eviction_policy: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
-            /** Export Failure Reason */
             export_failure_reason: string;
-            /** Export Progress */
             export_progress: number;
-            /**
-             * Export Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             export_status: "" | "exporting" | "succeeded" | "failed";
-            /** Import Failure Reason */
             import_failure_reason: string;
-            /** Import Progress */
             import_progress: number;
-            /**
-             * Import Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             import_status: "" | "importing" | "succeeded" | "failed";
-            /**
-             * Incomplete Changes
-             * @description Fields of an earlier change that may not have reached all shards. The next change includes them; an empty change, `{}`, retries them (extension).
-             */
+            /** @description Fields of an earlier change that may not have reached all shards. The next change includes them; an empty change, `{}`, retries them (extension). */
             incomplete_changes: string[];
-            /**
-             * Internal
-             * @description Whether this is the temporary database of a verification, which is deleted when the verification ends.
-             */
+            /** @description Whether this is the temporary database of a verification, which is deleted when the verification ends. */
             internal: boolean;
-            /**
-             * Io Threads
-             * @description Threads of each shard that read requests and write replies; 1 = off.
-             */
+            /** @description Threads of each shard that read requests and write replies; 1 = off. */
             io_threads: number;
-            /**
-             * Last Backup Time
-             * @description End of the last successful backup; missing: never.
-             */
+            /** @description End of the last successful backup; missing: never. */
             last_backup_time?: string;
-            /** Last Changed Time */
             last_changed_time: string;
-            /** Last Export Time */
             last_export_time?: string;
-            /**
-             * Memory Size
-             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
-             */
+            /** @description Memory limit of the database in bytes, including replicas; 0 = no limit. */
             memory_size: number;
-            /**
-             * Mismatch
-             * @description How its shards differ from the store; missing if they agree. `POST /v1/bdbs/{uid}/actions/repair` repairs it (extension).
-             */
+            /** @description How its shards differ from the store; missing if they agree. `POST /v1/bdbs/{uid}/actions/repair` repairs it (extension). */
             mismatch?: string;
-            /** Name */
             name: string;
-            /** Oss Cluster */
             oss_cluster: boolean;
-            /**
-             * Passwords Count
-             * @description Number of passwords of the default user (extension).
-             */
+            /** @description Number of passwords of the default user (extension). */
             passwords_count: number;
-            /**
-             * Port
-             * @description Requested port; 0 if the console assigned it. `endpoints` contains the assigned port.
-             */
+            /** @description Port of the endpoint. The console assigned it if the request contained none. */
             port: number;
-            /**
-             * Primaries Down
-             * @description Number of these shards that are primaries. Their slots are not served.
-             */
+            /** @description Number of these shards that are primaries. Their slots are not served. */
             primaries_down: number;
-            /**
-             * Progress
-             * @description 0-100 while an action runs on the database, otherwise 100.
-             */
+            /** @description 0-100 while an action runs on the database, otherwise 100. */
             progress: number;
             /**
-             * Proxy Policy
              * @description Which nodes serve the endpoint.
              * @enum {string}
              */
             proxy_policy: "single" | "all-master-shards" | "all-nodes";
-            /** Redis Version */
             redis_version: string;
-            /** Replication */
             replication: boolean;
-            /**
-             * Reshard Preview
-             * @description Estimated cost, in a dry run that changes shards_count (extension).
-             */
+            /** @description Estimated cost, in a dry run that changes shards_count (extension). */
             reshard_preview?: components["schemas"]["ReshardPreview"];
-            /** Roles Permissions */
             roles_permissions: components["schemas"]["RolePermission"][];
-            /**
-             * Scenario Run Uid
-             * @description The scenario run that created the database; missing for other databases (extension).
-             */
+            /** @description The scenario run that created the database; missing for other databases (extension). */
             scenario_run_uid?: number;
-            /** Shard Key Regex */
             shard_key_regex: components["schemas"]["RegexRule"][];
-            /** Shard List */
             shard_list: number[];
-            /** Sharding */
             sharding: boolean;
-            /**
-             * Shards Count
-             * @description Number of primaries.
-             */
+            /** @description Number of primaries. */
             shards_count: number;
-            /**
-             * Shards Down
-             * @description Number of shards whose process does not run or does not respond.
-             */
+            /** @description Number of shards whose process does not run or does not respond. */
             shards_down: number;
-            /**
-             * Shards In Sync
-             * @description Number of running primaries and in-sync replicas.
-             */
+            /** @description Number of running primaries and in-sync replicas. */
             shards_in_sync: number;
             /**
-             * Shards Placement
              * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @enum {string}
              */
             shards_placement: "dense" | "sparse";
-            /** Shards Total */
             shards_total: number;
-            /** Snapshot Policy */
             snapshot_policy: components["schemas"]["SnapshotPoint"][];
             /**
-             * Status
              * @description Status of the database.
              * @enum {string}
              */
             status: "pending" | "active" | "active-change-pending" | "delete-pending" | "creation-failed" | "import-pending";
-            /**
-             * Status Detail
-             * @description Message, for example why the creation failed; otherwise empty.
-             */
+            /** @description Message, for example why the creation failed; otherwise empty. */
             status_detail: string;
-            /** Tags */
             tags: components["schemas"]["Tag"][];
-            /**
-             * Traffic Manually Disabled
-             * @description Whether `stop_traffic` has closed the endpoints.
-             */
+            /** @description Whether `stop_traffic` has closed the endpoints. */
             traffic_manually_disabled: boolean;
-            /** Type */
             type: string;
-            /** Uid */
             uid: number;
-            /** Version */
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * BdbAlertSetting
-         * @description Omitted fields keep their values.
-         */
+        /** @description Omitted fields keep their values. */
         BdbAlertSetting: {
-            /** Enabled */
             enabled?: boolean | null;
-            /**
-             * Threshold
-             * @description Unit: `bdb_size` percent of the memory limit, `throughput` requests per second, `latency` microseconds.
-             */
+            /** @description Unit: `bdb_size` percent of the memory limit, `throughput` requests per second, `latency` microseconds. */
             threshold?: string | null;
         };
-        /**
-         * BdbAlertSettings
-         * @description Settings by alert name.
-         */
+        /** @description Settings by alert name. */
         BdbAlertSettings: {
             [key: string]: components["schemas"]["BdbAlertSetting"];
         };
-        /** BdbCertificate */
         BdbCertificate: {
-            /**
-             * Authority
-             * @description SHA-256 fingerprint of the CA certificate that signed it (extension).
-             */
+            /** @description SHA-256 fingerprint of the CA certificate that signed it (extension). */
             authority: string;
-            /**
-             * Certificate
-             * @description PEM. Used by all shards of the database and by proxies that connect to them.
-             */
+            /** @description PEM. Used by all shards of the database and by proxies that connect to them. */
             certificate: string;
             /**
-             * Replacing
              * @description Current step of the replacement of the database's CA; empty if it is not being replaced (extension).
              * @enum {string}
              */
             replacing: "" | "announced" | "shown" | "forgotten";
-            /**
-             * Uid
-             * @description Uid of the database.
-             */
+            /** @description Uid of the database. */
             uid: number;
-            /**
-             * Valid Until
-             * Format: date-time
-             */
+            /** Format: date-time */
             valid_until: string;
         };
-        /**
-         * BdbCreate
-         * @description A new database. Only `name` and `memory_size` are required.
-         */
+        /** @description A new database. Only `name` and `memory_size` are required. */
         BdbCreate: {
             /**
-             * Aof Policy
              * @description When the append-only file is written to disk.
              * @default appendfsync-every-sec
              * @enum {string}
              */
             aof_policy?: "appendfsync-every-sec" | "appendfsync-always";
             /**
-             * Authentication Redis Pass
              * @description Password of the default user; empty = no password.
              * @default
              */
             authentication_redis_pass?: string;
             /**
-             * Avoid Nodes
              * @description Uids of nodes that must not get a shard.
              * @default []
              */
             avoid_nodes?: string[];
             /**
-             * Backup
              * @description Whether backups are made on a schedule.
              * @default false
              */
             backup?: boolean;
             /**
-             * Backup History
              * @description Number of backups to keep; 0 = no limit. Same as `count` of `backup_retention`.
              * @default 0
              */
             backup_history?: number;
             /**
-             * Backup Interval
              * @description Seconds between scheduled backups, counted from 1970-01-01 00:00 UTC. Without effect if `backup_schedule` has a cron expression.
              * @default 86400
              */
             backup_interval?: number;
             /**
-             * Backup Interval Offset
              * @description Seconds after the start of each interval; less than `backup_interval`.
              * @default 0
              */
             backup_interval_offset?: number;
             /**
-             * Backup Location
              * @description Location of scheduled backups. Responses contain it without secrets; secrets that an update omits are kept.
              * @default {}
              */
@@ -6525,7 +6034,6 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * Backup Location Uid
              * @description Uid of a stored location, instead of `backup_location`; 0 = none (extension).
              * @default 0
              */
@@ -6556,127 +6064,98 @@ export interface components {
              */
             backup_schedule?: components["schemas"]["BackupSchedule"];
             /**
-             * Bigstore
              * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
              * @default false
              */
             bigstore?: boolean;
             /**
-             * Bigstore Ram Size
              * @description RAM limit of a database on flash in bytes, 10% to 100% of memory_size; 0 = 10%.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
-             * Data Persistence
              * @description Persistence of data on disk.
              * @default disabled
              * @enum {string}
              */
             data_persistence?: "disabled" | "snapshot" | "aof";
             /**
-             * Eviction Policy
              * @description Which keys are evicted when memory_size is reached.
              * @default volatile-lru
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
-             * Io Threads
              * @description Threads of each shard that read requests and write replies; 1 = off, 0 = chosen by the console; at most the number of cores of its nodes.
              * @default 0
              */
             io_threads?: number;
-            /**
-             * Memory Size
-             * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
-             */
+            /** @description Memory limit of the database in bytes, including replicas; 0 = no limit. */
             memory_size: number;
-            /**
-             * Name
-             * @description 1-63 letters, digits, and hyphens; alphanumeric at both ends.
-             */
+            /** @description 1-63 letters, digits, and hyphens; alphanumeric at both ends. */
             name: string;
             /**
-             * Oss Cluster
              * @description Clients use the cluster protocol.
              * @default false
              */
             oss_cluster?: boolean;
             /**
-             * Port
              * @description 10000-19999 except 10050; 0 = assigned by the console.
              * @default 0
              */
             port?: number;
             /**
-             * Proxy Policy
              * @description Which nodes serve the endpoint.
              * @default single
              * @enum {string}
              */
             proxy_policy?: "single" | "all-master-shards" | "all-nodes";
             /**
-             * Replication
              * @description Whether each primary has a replica, on another node.
              * @default false
              */
             replication?: boolean;
             /**
-             * Roles Permissions
              * @description Roles with access to the data, each with a Redis ACL. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
             /**
-             * Shard Key Regex
              * @description Hashing policy. Default: the standard policy (hash tags in braces).
              * @default []
              */
             shard_key_regex?: components["schemas"]["RegexRule"][];
             /**
-             * Sharding
              * @description Distribute the keys over several shards.
              * @default false
              */
             sharding?: boolean;
             /**
-             * Shards Count
              * @description Number of primaries.
              * @default 1
              */
             shards_count?: number;
             /**
-             * Shards Placement
              * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
             shards_placement?: "dense" | "sparse";
-            /**
-             * Snapshot Policy
-             * @default []
-             */
+            /** @default [] */
             snapshot_policy?: components["schemas"]["SnapshotPoint"][];
             /**
-             * Tags
              * @description At most 30 tags.
              * @default []
              */
             tags?: components["schemas"]["Tag"][];
-            /**
-             * Type
-             * @default redis
-             */
+            /** @default redis */
             type?: string;
             /**
-             * Uid
              * @description Only in requests that create a database; 0 = assigned by the console.
              * @default 0
              */
             uid?: number;
             /**
-             * Use Nodes
              * @description Uids of nodes that can get a shard; empty = all.
              * @default []
              */
@@ -6684,56 +6163,45 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * BdbUpdate
-         * @description Fields to change. Fields of the Redis Enterprise REST API without effect are stored and returned.
-         */
+        /** @description Fields to change. Fields of the Redis Enterprise REST API without effect are stored and returned. */
         BdbUpdate: {
             /**
-             * Aof Policy
              * @description When the append-only file is written to disk.
              * @default appendfsync-every-sec
              * @enum {string}
              */
             aof_policy?: "appendfsync-every-sec" | "appendfsync-always";
             /**
-             * Authentication Redis Pass
              * @description Password of the default user; empty = no password.
              * @default
              */
             authentication_redis_pass?: string;
             /**
-             * Avoid Nodes
              * @description Uids of nodes that must not get a shard.
              * @default []
              */
             avoid_nodes?: string[];
             /**
-             * Backup
              * @description Whether backups are made on a schedule.
              * @default false
              */
             backup?: boolean;
             /**
-             * Backup History
              * @description Number of backups to keep; 0 = no limit. Same as `count` of `backup_retention`.
              * @default 0
              */
             backup_history?: number;
             /**
-             * Backup Interval
              * @description Seconds between scheduled backups, counted from 1970-01-01 00:00 UTC. Without effect if `backup_schedule` has a cron expression.
              * @default 86400
              */
             backup_interval?: number;
             /**
-             * Backup Interval Offset
              * @description Seconds after the start of each interval; less than `backup_interval`.
              * @default 0
              */
             backup_interval_offset?: number;
             /**
-             * Backup Location
              * @description Location of scheduled backups. Responses contain it without secrets; secrets that an update omits are kept.
              * @default {}
              */
@@ -6741,7 +6209,6 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * Backup Location Uid
              * @description Uid of a stored location, instead of `backup_location`; 0 = none (extension).
              * @default 0
              */
@@ -6772,129 +6239,101 @@ export interface components {
              */
             backup_schedule?: components["schemas"]["BackupSchedule"];
             /**
-             * Bigstore
              * @description Whether the database is on flash: rarely used values are moved from RAM to flash. Cannot be changed.
              * @default false
              */
             bigstore?: boolean;
             /**
-             * Bigstore Ram Size
              * @description RAM limit of a database on flash in bytes, 10% to 100% of memory_size; 0 = 10%.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
-             * Data Persistence
              * @description Persistence of data on disk.
              * @default disabled
              * @enum {string}
              */
             data_persistence?: "disabled" | "snapshot" | "aof";
             /**
-             * Eviction Policy
              * @description Which keys are evicted when memory_size is reached.
              * @default volatile-lru
              * @enum {string}
              */
             eviction_policy?: "volatile-lru" | "volatile-ttl" | "volatile-random" | "volatile-lfu" | "allkeys-lru" | "allkeys-random" | "allkeys-lfu" | "noeviction";
             /**
-             * Io Threads
              * @description Threads of each shard that read requests and write replies; 1 = off, 0 = chosen by the console; at most the number of cores of its nodes.
              * @default 0
              */
             io_threads?: number;
             /**
-             * Memory Size
              * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              * @default 0
              */
             memory_size?: number;
-            /**
-             * Name
-             * @description 1-63 letters, digits, and hyphens; alphanumeric at both ends.
-             * @default
-             */
+            /** @description 1-63 letters, digits, and hyphens; alphanumeric at both ends. */
             name?: string;
             /**
-             * Oss Cluster
              * @description Clients use the cluster protocol.
              * @default false
              */
             oss_cluster?: boolean;
             /**
-             * Port
              * @description 10000-19999 except 10050; 0 = assigned by the console.
              * @default 0
              */
             port?: number;
             /**
-             * Proxy Policy
              * @description Which nodes serve the endpoint.
              * @default single
              * @enum {string}
              */
             proxy_policy?: "single" | "all-master-shards" | "all-nodes";
             /**
-             * Replication
              * @description Whether each primary has a replica, on another node.
              * @default false
              */
             replication?: boolean;
             /**
-             * Roles Permissions
              * @description Roles with access to the data, each with a Redis ACL. A role can appear only once.
              * @default []
              */
             roles_permissions?: components["schemas"]["RolePermission"][];
             /**
-             * Shard Key Regex
              * @description Hashing policy. Default: the standard policy (hash tags in braces).
              * @default []
              */
             shard_key_regex?: components["schemas"]["RegexRule"][];
             /**
-             * Sharding
              * @description Distribute the keys over several shards.
              * @default false
              */
             sharding?: boolean;
             /**
-             * Shards Count
              * @description Number of primaries.
              * @default 1
              */
             shards_count?: number;
             /**
-             * Shards Placement
              * @description `dense`: on as few nodes as possible; `sparse`: on all nodes.
              * @default dense
              * @enum {string}
              */
             shards_placement?: "dense" | "sparse";
-            /**
-             * Snapshot Policy
-             * @default []
-             */
+            /** @default [] */
             snapshot_policy?: components["schemas"]["SnapshotPoint"][];
             /**
-             * Tags
              * @description At most 30 tags.
              * @default []
              */
             tags?: components["schemas"]["Tag"][];
-            /**
-             * Type
-             * @default redis
-             */
+            /** @default redis */
             type?: string;
             /**
-             * Uid
              * @description Only in requests that create a database; 0 = assigned by the console.
              * @default 0
              */
             uid?: number;
             /**
-             * Use Nodes
              * @description Uids of nodes that can get a shard; empty = all.
              * @default []
              */
@@ -6902,137 +6341,76 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * Benchmark
-         * @description A benchmark run.
-         */
+        /** @description A benchmark run. */
         Benchmark: {
-            /** Action Uid */
             action_uid: string;
-            /** Bdb Name */
             bdb_name: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /** Created Time */
             created_time: string;
-            /**
-             * Detail
-             * @description Message, for example why the run failed; otherwise empty.
-             */
+            /** @description Message, for example why the run failed; otherwise empty. */
             detail: string;
             drill: components["schemas"]["PlannedDrill"] | null;
-            /**
-             * Error Code
-             * @description `benchmark_foreign_keys` if the run failed because the database contains keys of applications.
-             */
+            /** @description `benchmark_foreign_keys` if the run failed because the database contains keys of applications. */
             error_code?: string;
-            /**
-             * Facts
-             * @description Database, engine, and machines at the time of the run.
-             */
+            /** @description Database, engine, and machines at the time of the run. */
             facts: {
                 [key: string]: unknown;
             };
             /** @description Result of the search so far; `summary.find_max` after the run has ended. Null if the run does not search. */
             find_max: components["schemas"]["FindMaxResult"] | null;
-            /** Finished Time */
             finished_time?: string;
-            /** Load Nodes */
             load_nodes: number[];
-            /** Loads */
             loads: components["schemas"]["Load"][];
-            /** Name */
             name: string;
-            /** Notes */
             notes: string;
-            /** Originator */
             originator: string;
-            /**
-             * Overwrite
-             * @description Whether the request confirmed that the run may overwrite keys or exceed the memory.
-             */
+            /** @description Whether the request confirmed that the run may overwrite keys or exceed the memory. */
             overwrite: boolean;
-            /**
-             * Phase
-             * @description Index of the running phase; null if none is running.
-             */
+            /** @description Index of the running phase; null if none is running. */
             phase: number | null;
-            /** Phases */
             phases: components["schemas"]["PhaseOut"][];
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /** Repetition */
             repetition: number | null;
-            /** Repetitions */
             repetitions: number;
-            /** Scenario */
             scenario: string;
-            /**
-             * Search
-             * @description Steps of the search of `find_max`, by repetition of the last phase, also while it is running.
-             */
+            /** @description Steps of the search of `find_max`, by repetition of the last phase, also while it is running. */
             search: components["schemas"]["SearchStep"][];
             sla: components["schemas"]["Sla"] | null;
-            /** Started Time */
             started_time?: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed" | "stopped";
             /** @description Results; null until the run has ended. */
             summary: components["schemas"]["Summary"] | null;
-            /** Tags */
             tags: components["schemas"]["Tag"][];
-            /**
-             * Time Left
-             * @description Estimated remaining time in seconds; null if a phase has no fixed duration.
-             */
+            /** @description Estimated remaining time in seconds; null if a phase has no fixed duration. */
             time_left: number | null;
             /**
-             * Tool
              * @description The load generator.
              * @enum {string}
              */
             tool: "shardboard-load" | "memtier_benchmark";
-            /** Uid */
             uid: number;
         } & {
             [key: string]: unknown;
         };
-        /** BenchmarkActivity */
         BenchmarkActivity: {
             bdbs: components["schemas"]["SeriesColumns"];
-            /** Events */
             events: components["schemas"]["Event"][];
             nodes: components["schemas"]["SeriesColumns"];
-            /** Uid */
             uid: number;
         };
-        /** BenchmarkClients */
         BenchmarkClients: {
-            /**
-             * Parts
-             * @description Empty if the load generator does not report clients.
-             */
+            /** @description Whether all reports were collected. Load generators report clients at their end, and the console stores the reports shortly after the end of the run. */
+            complete: boolean;
+            /** @description Empty if the load generator does not report clients. */
             parts: components["schemas"]["ClientsPart"][];
-            /** Uid */
             uid: number;
         };
-        /**
-         * BenchmarkCreate
-         * @description A benchmark run. Set `workload` or `command_line`, and `phases` if the run has several.
-         */
+        /** @description A benchmark run. Set `workload` or `command_line`, and `phases` if the run has several. */
         BenchmarkCreate: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Command Line
-             * @description A memtier_benchmark command line, instead of `workload`. Options that set the target are ignored.
-             */
+            /** @description A memtier_benchmark command line, instead of `workload`. Options that set the target are ignored. */
             command_line?: string | null;
             drill?: components["schemas"]["PlannedDrill"] | null;
             /** @description Compute the number of keys from the memory, instead of `key_minimum` and `key_maximum`. */
@@ -7040,58 +6418,40 @@ export interface components {
             /** @description `find_max` of the last phase. */
             find_max?: components["schemas"]["FindMax"] | null;
             /**
-             * Load Nodes
              * @description Uids of the nodes that generate the load; empty: the console chooses one.
              * @default []
              */
             load_nodes?: number[];
-            /**
-             * Name
-             * @description 1-120 characters.
-             */
+            /** @description 1-120 characters. */
             name: string;
-            /**
-             * Notes
-             * @default
-             */
+            /** @default  */
             notes?: string;
             /**
-             * Overwrite
              * @description Confirm that the run may overwrite keys that no benchmark wrote, or exceed the memory.
              * @default false
              */
             overwrite?: boolean;
             /**
-             * Password In Arguments
              * @description Confirm that memtier_benchmark gets the database password as an argument, which other users of the node can read.
              * @default false
              */
             password_in_arguments?: boolean;
             /**
-             * Phases
              * @description Phases, executed one after another. The last one is measured.
              * @default []
              */
             phases?: components["schemas"]["Phase"][];
-            /**
-             * Repetitions
-             * @description Number of repetitions of the last phase. Default: 1.
-             */
+            /** @description Number of repetitions of the last phase. Default: 1. */
             repetitions?: number | null;
             /**
-             * Scenario
              * @description Name of the scenario that the run is based on.
              * @default
              */
             scenario?: string;
             sla?: components["schemas"]["Sla"] | null;
-            /**
-             * Tags
-             * @default []
-             */
+            /** @default [] */
             tags?: components["schemas"]["Tag"][];
             /**
-             * Tool
              * @description Load generator. memtier_benchmark must be on the PATH of the load nodes' agents.
              * @default shardboard-load
              * @enum {string}
@@ -7099,351 +6459,179 @@ export interface components {
             tool?: "shardboard-load" | "memtier_benchmark";
             workload?: components["schemas"]["Workload"] | null;
         };
-        /**
-         * BenchmarkUpdate
-         * @description Fields to change.
-         */
+        /** @description Fields to change. */
         BenchmarkUpdate: {
-            /** Name */
             name?: string | null;
-            /** Notes */
             notes?: string | null;
-            /** Tags */
             tags?: components["schemas"]["Tag"][] | null;
         };
-        /**
-         * BlueprintNode
-         * @description A node with a shard of a pair.
-         */
+        /** @description A node with a shard of a pair. */
         BlueprintNode: {
-            /** Node Uid */
             node_uid: string;
-            /**
-             * Role
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "master" | "slave";
         };
-        /**
-         * BlueprintPair
-         * @description A primary and its replica.
-         */
+        /** @description A primary and its replica. */
         BlueprintPair: {
-            /** Nodes */
             nodes: components["schemas"]["BlueprintNode"][];
-            /**
-             * Slot Range
-             * @description For example "0-99,200-8191".
-             */
+            /** @description For example "0-99,200-8191". */
             slot_range: string;
         };
-        /**
-         * Bootstrap
-         * @description Body of the request without the action in the path.
-         */
+        /** @description Body of the request without the action in the path. */
         Bootstrap: {
-            /** Action */
             action: string;
             cluster: components["schemas"]["ClusterName"];
             credentials: components["schemas"]["AdminCredentials"];
         };
-        /** BootstrapState */
         BootstrapState: {
             bootstrap_status: components["schemas"]["BootstrapStatus"];
-            /** Local Node Info */
             local_node_info: {
                 [key: string]: unknown;
             };
         };
-        /** BootstrapStatus */
         BootstrapStatus: {
-            /** End Time */
             end_time?: string;
-            /** Start Time */
             start_time: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "idle" | "completed";
         };
-        /** CaNodeOut */
         CaNodeOut: {
-            /** Addr */
             addr: string;
-            /** Uid */
             uid: number;
-            /**
-             * Waits For
-             * @description Reason why the next step waits for the node; empty if it does not.
-             */
+            /** @description Reason why the next step waits for the node; empty if it does not. */
             waits_for: string;
         };
-        /** CaOut */
         CaOut: {
-            /**
-             * Certificate
-             * @description PEM, followed by the known certificates of the CAs above it.
-             */
+            /** @description PEM, followed by the known certificates of the CAs above it. */
             certificate: string;
-            /**
-             * External
-             * @description Whether an external CA has signed the CA.
-             */
+            /** @description Whether an external CA has signed the CA. */
             external: boolean;
-            /**
-             * Fingerprint
-             * @description SHA-256, hexadecimal.
-             */
+            /** @description SHA-256, hexadecimal. */
             fingerprint: string;
-            /** Issuer */
             issuer: string;
-            /**
-             * Root Known
-             * @description Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain.
-             */
+            /** @description Whether the root is among its certificates; otherwise, clients without the root cannot verify the chain. */
             root_known: boolean;
-            /** Subject */
             subject: string;
-            /**
-             * Valid From
-             * Format: date-time
-             */
+            /** Format: date-time */
             valid_from: string;
             /**
-             * Valid Until
              * Format: date-time
              * @description End of validity, including the CAs above it.
              */
             valid_until: string;
         };
-        /** CaRequestOut */
         CaRequestOut: {
-            /**
-             * Csr
-             * @description Certificate signing request (PEM) for an external CA.
-             */
+            /** @description Certificate signing request (PEM) for an external CA. */
             csr: string;
-            /** Subject */
             subject: string;
         };
-        /** Cause */
         Cause: {
-            /** Description */
             description: string;
-            /** Event Uid */
             event_uid: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "drill" | "alarm";
         };
-        /** Certificates */
         Certificates: {
-            /**
-             * Api Cert
-             * @description Certificate of the web UI and the REST API, with its chain (PEM).
-             */
+            /** @description Certificate of the web UI and the REST API, with its chain (PEM). */
             api_cert: string;
-            /**
-             * Ca Cert
-             * @description Certificate of the console CA (PEM).
-             */
+            /** @description Certificate of the console CA (PEM). */
             ca_cert: string;
-            /**
-             * Cm Cert
-             * @description Same as `api_cert`.
-             */
+            /** @description Same as `api_cert`. */
             cm_cert: string;
             /** @description Contents of `api_cert`. */
             console: components["schemas"]["ConsoleCertificate"];
-            /**
-             * Data Internode Encryption
-             * @description Certificates of databases whose shards use TLS between nodes.
-             */
+            /** @description Certificates of databases whose shards use TLS between nodes. */
             data_internode_encryption: components["schemas"]["BdbCertificate"][];
-            /**
-             * Metrics Exporter Cert
-             * @description Same as `api_cert`.
-             */
+            /** @description Same as `api_cert`. */
             metrics_exporter_cert: string;
         };
-        /**
-         * ClientStatistics
-         * @description A client: one connection to a database, or one to each shard with cluster-aware clients.
-         */
+        /** @description A client: one connection to a database, or one to each shard with cluster-aware clients. */
         ClientStatistics: {
-            /** Average Ms */
             average_ms: number | null;
-            /**
-             * Client
-             * @description Number of the client on its load node, from 0.
-             */
+            /** @description Number of the client on its load node, from 0. */
             client: number;
-            /**
-             * Histogram
-             * @description Operations by latency in microseconds, from 1 to 1000000, which stands for 1 s and more. Only with `?histograms=true`.
-             */
+            /** @description Operations by latency in microseconds, from 1 to 1000000, which stands for 1 s and more. Only with `?histograms=true`. */
             histogram?: {
                 [key: string]: number;
             } | null;
-            /**
-             * Max Average Ms
-             * @description Highest value of the average latency, which is computed after each operation.
-             */
+            /** @description Highest value of the average latency, which is computed after each operation. */
             max_average_ms: number | null;
-            /** Max Ms */
             max_ms: number | null;
-            /**
-             * Node Uid
-             * @description Load node.
-             */
+            /** @description Load node. */
             node_uid: number;
-            /**
-             * Ops
-             * @description Successful operations.
-             */
+            /** @description Successful operations. */
             ops: number;
-            /** P50 Ms */
             p50_ms: number | null;
-            /** P99 Ms */
             p99_ms: number | null;
         };
-        /**
-         * ClientsPart
-         * @description Clients of one repetition of one phase.
-         */
+        /** @description Clients of one repetition of one phase. */
         ClientsPart: {
-            /** Clients */
             clients: components["schemas"]["ClientStatistics"][];
-            /**
-             * Omitted
-             * @description Clients that are not listed. Of each load node, 256 clients with the slowest operations are listed.
-             */
+            /** @description Clients that are not listed. Of each load node, 256 clients with the slowest operations are listed. */
             omitted: number;
-            /** Phase */
             phase: number;
-            /** Phase Name */
             phase_name: string;
-            /** Repetition */
             repetition: number;
         };
-        /** ClusterHealth */
         ClusterHealth: {
-            /** Active Alerts */
             active_alerts: components["schemas"]["ActiveAlert"][];
-            /** Database Infos */
             database_infos: components["schemas"]["DatabaseInfo"][];
-            /** Fqdn */
             fqdn: string;
-            /** Nodes */
             nodes: components["schemas"]["NodeHealth"][];
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "ok" | "warning" | "error";
         } & {
             [key: string]: unknown;
         };
-        /** ClusterName */
         ClusterName: {
-            /**
-             * Name
-             * @description Host name of the cluster (RFC 1123), at most 64 characters.
-             */
+            /** @description Host name of the cluster (RFC 1123), at most 64 characters. */
             name: string;
         };
-        /**
-         * ClusterNodeResult
-         * @description Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API.
-         */
+        /** @description Result of one node. `node_uid` is text here, as in the Redis Enterprise REST API. */
         ClusterNodeResult: {
-            /** Error */
             error?: string;
-            /** Node Uid */
             node_uid: string;
-            /** Result */
             result: boolean;
         };
-        /**
-         * ClusterOverview
-         * @description The cluster with its nodes, databases, and capacity (extension, expected by some clients).
-         */
+        /** @description The cluster with its nodes, databases, and capacity (extension, expected by some clients). */
         ClusterOverview: {
-            /** Cnm Http Port */
             cnm_http_port: number;
-            /** Cnm Https Port */
             cnm_https_port: number;
-            /** Created Time */
             created_time: string;
-            /**
-             * Databases
-             * @description Uids of the databases.
-             */
+            /** @description Uids of the databases. */
             databases: number[];
-            /** Name */
             name: string;
-            /**
-             * Nodes
-             * @description Uids of the nodes.
-             */
+            /** @description Uids of the nodes. */
             nodes: number[];
-            /**
-             * Rack Aware
-             * @description Same as in the policy.
-             */
+            /** @description Same as in the policy. */
             rack_aware: boolean;
-            /** Reserved Ports */
             reserved_ports: number[];
-            /**
-             * Shards Overbooking
-             * @description Same as in the policy.
-             */
+            /** @description Same as in the policy. */
             shards_overbooking: boolean;
-            /** Slave Ha */
             slave_ha: boolean;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active";
-            /**
-             * Total Memory
-             * @description Memory of all machines in bytes. A machine that several nodes share is counted once.
-             */
+            /** @description Memory of all machines in bytes. A machine that several nodes share is counted once. */
             total_memory: number;
-            /** Total Shards */
             total_shards: number;
-            /**
-             * Used Memory
-             * @description Memory usage of all shards in the newest second, in bytes; 0 without a sample.
-             */
+            /** @description Memory usage of all shards in the newest second, in bytes; 0 without a sample. */
             used_memory: number;
         } & {
             [key: string]: unknown;
         };
-        /** ClusterResult */
         ClusterResult: {
-            /** Cluster Test Result */
             cluster_test_result: boolean;
-            /** Nodes */
             nodes: components["schemas"]["ClusterNodeResult"][];
         };
-        /** ClusterStats */
         ClusterStats: {
-            /** Intervals */
             intervals: components["schemas"]["Interval"][];
         };
         /**
-         * ClusterUpdate
          * @description Fields of the cluster to change. Read-only and unknown fields are ignored. In nested objects, only the fields
          *     that are sent change.
          */
         ClusterUpdate: {
             /**
-             * Reserved Ports
              * @description Ports that databases cannot use.
              * @default []
              */
@@ -7451,404 +6639,217 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * CommandLine
-         * @description A command line to parse.
-         */
+        /** @description A command line to parse. */
         CommandLine: {
-            /** Command Line */
             command_line: string;
         };
-        /**
-         * CommandLineErrorOut
-         * @description A part of a command line that cannot be used.
-         */
+        /** @description A part of a command line that cannot be used. */
         CommandLineErrorOut: {
-            /** Description */
             description: string;
-            /**
-             * Option
-             * @description Name of the option; `command_line` if it is not known.
-             */
+            /** @description Name of the option; `command_line` if it is not known. */
             option: string;
         };
-        /**
-         * CommandNode
-         * @description A node with an endpoint of the database.
-         */
+        /** @description A node with an endpoint of the database. */
         CommandNode: {
-            /**
-             * Detail
-             * @description Reason why its proxy returned no data; otherwise empty.
-             */
+            /** @description Reason why its proxy returned no data; otherwise empty. */
             detail: string;
-            /** Node Uid */
             node_uid: string;
         };
-        /** CommandReply */
         CommandReply: {
-            /**
-             * Response
-             * @description `PONG` for PING; the number of keys of all shards for DBSIZE.
-             */
+            /** @description `PONG` for PING; the number of keys of all shards for DBSIZE. */
             response: string | number;
         };
-        /** CommandRequest */
         CommandRequest: {
             /**
-             * Command
              * @description PING or DBSIZE.
              * @example PING
              */
             command: string;
         };
-        /** CommandRow */
         CommandRow: {
-            /**
-             * Avg Latency
-             * @description Milliseconds from the arrival of a request until its reply is sent; missing if no shard replied.
-             */
+            /** @description Milliseconds from the arrival of a request until its reply is sent; missing if no shard replied. */
             avg_latency?: number;
-            /**
-             * Calls Per Second
-             * @description Replies to clients, including errors.
-             */
+            /** @description Replies to clients, including errors. */
             calls_per_second: number;
-            /**
-             * Errors Per Second
-             * @description Error replies of shards and of the endpoint.
-             */
+            /** @description Error replies of shards and of the endpoint. */
             errors_per_second: number;
-            /**
-             * Name
-             * @description Name in lowercase; `unknown`: all commands that the engine does not support.
-             */
+            /** @description Name in lowercase; `unknown`: all commands that the engine does not support. */
             name: string;
-            /**
-             * P50 Latency
-             * @description Milliseconds, at most 3% too high; missing if no shard replied.
-             */
+            /** @description Milliseconds, at most 3% too high; missing if no shard replied. */
             p50_latency?: number;
-            /**
-             * P99 Latency
-             * @description Milliseconds, at most 3% too high; missing if no shard replied.
-             */
+            /** @description Milliseconds, at most 3% too high; missing if no shard replied. */
             p99_latency?: number;
         };
-        /** ComparedMeasurement */
         ComparedMeasurement: {
-            /**
-             * Differences
-             * @description One entry for each run after the first.
-             */
+            /** @description One entry for each run after the first. */
             differences: (components["schemas"]["Difference"] | null)[];
-            /** Name */
             name: string;
-            /** Values */
             values: (components["schemas"]["Distribution"] | null)[];
         };
-        /** ComparedRun */
         ComparedRun: {
-            /** Bdb Name */
             bdb_name: string;
             /** @description Result of the search for the highest rate; null without a search. */
             find_max: components["schemas"]["FindMaxResult"] | null;
-            /** Name */
             name: string;
-            /**
-             * Percentiles
-             * @description Latency by percentile over all repetitions of the last phase; empty if it is unknown.
-             */
+            /** @description Latency by percentile over all repetitions of the last phase; empty if it is unknown. */
             percentiles: components["schemas"]["Percentile"][];
-            /**
-             * Repetitions
-             * @description Number of measured repetitions of the last phase, or of confirmation runs.
-             */
+            /** @description Number of measured repetitions of the last phase, or of confirmation runs. */
             repetitions: number;
-            /** Scenario */
             scenario: string;
-            /** Status */
             status: string;
-            /** Tags */
             tags: components["schemas"]["Tag"][];
-            /** Uid */
             uid: number;
         };
-        /** Comparison */
         Comparison: {
-            /** Figures */
             figures: components["schemas"]["ComparedMeasurement"][];
             /** @description Null unless `group` is set. */
             ratios: components["schemas"]["Ratios"] | null;
-            /** Runs */
             runs: components["schemas"]["ComparedRun"][];
-            /** Settings */
             settings: components["schemas"]["DifferingSetting"][];
         };
-        /** Console */
         Console: {
-            /**
-             * Address
-             * @description URL of this console for browsers.
-             */
+            /** @description URL of this console for browsers. */
             address: string;
-            /**
-             * Agents Reached
-             * @description Number of agents whose heartbeats it received at its last sign of life.
-             */
+            /** @description Number of agents whose heartbeats it received at its last sign of life. */
             agents_reached: number | null;
-            /**
-             * Host
-             * @description Host name.
-             */
+            /** @description Host name. */
             host: string;
-            /**
-             * Is Current
-             * @description Whether this console sent the response.
-             */
+            /** @description Whether this console sent the response. */
             is_current: boolean;
-            /**
-             * Is Leader
-             * @description Whether this console is the leader, which monitors and changes the nodes.
-             */
+            /** @description Whether this console is the leader, which monitors and changes the nodes. */
             is_leader: boolean;
-            /**
-             * Leader Since
-             * @description When it became the leader.
-             */
+            /** @description Why it became the leader: `started` (the store had no leader, or it led before), `stopped` (the former leader was stopped), `expired` (the former leader failed), `handed_over` (a user requested it), or `more_agents` (it reaches more agents). */
+            leader_reason: components["schemas"]["LeaderChange"] | null;
+            /** @description When it became the leader. */
             leader_since: string | null;
-            /**
-             * Seen At
-             * @description Time of its last heartbeat.
-             */
+            /** @description Number of its release. Consoles can use one store if their numbers differ by at most one. */
+            release: number | null;
+            /** @description Time of its last heartbeat. */
             seen_at: string;
-            /** Started At */
             started_at: string;
             status: components["schemas"]["ConsoleStatus"];
-            /**
-             * Store Delay Ms
-             * @description Duration of its last query of the store.
-             */
+            /** @description Duration of its last query of the store. */
             store_delay_ms: number | null;
-            /**
-             * Uid
-             * @description ID of the console, which does not change when it restarts.
-             */
+            /** @description ID of the console, which does not change when it restarts. */
             uid: string;
-            /** Version */
             version: string;
         };
-        /** ConsoleBackup */
         ConsoleBackup: {
-            /**
-             * Bytes
-             * @description Size of the file.
-             */
+            /** @description Size of the file. */
             bytes: number | null;
-            /** Created At */
             created_at: string;
-            /**
-             * Detail
-             * @description Why it failed or cannot be deleted.
-             */
+            /** @description Why it failed or cannot be deleted. */
             detail: string;
-            /** Finished At */
             finished_at: string | null;
-            /**
-             * Has Store Key
-             * @description Whether the file contains the store key. Otherwise, it is encrypted with the store key.
-             */
+            /** @description Whether the file contains the store key. Otherwise, it is encrypted with the store key. */
             has_store_key: boolean;
-            /** Is Scheduled */
             is_scheduled: boolean;
-            /** Is Verifying */
             is_verifying: boolean;
-            /**
-             * Location Name
-             * @description Empty if the location was deleted.
-             */
+            /** @description Empty if the location was deleted. */
             location_name: string;
-            /** Location Uid */
             location_uid: number;
-            /** Originator */
             originator: string;
-            /**
-             * Path
-             * @description Path of the file in the location; empty until the backup runs.
-             */
+            /** @description Path of the file in the location; empty until the backup runs. */
             path: string;
-            /** Sha256 */
             sha256: string;
             status: components["schemas"]["ConsoleBackupStatus"];
-            /** Uid */
             uid: number;
             /** @description Result of the last verification; null: never verified. */
             verified: components["schemas"]["ConsoleVerification"] | null;
         };
-        /** ConsoleBackupSchedule */
         ConsoleBackupSchedule: {
-            /**
-             * Cron
-             * @description Cron expression with five fields, such as `30 2 * * *`.
-             */
+            /** @description Cron expression with five fields, such as `30 2 * * *`. */
             cron: string;
             /**
-             * Keep
              * @description Number of successful scheduled backups that are kept.
              * @default 30
              */
             keep?: number;
-            /** Location Uid */
             location_uid: number;
-            /**
-             * Next At
-             * @description Next due time.
-             */
+            /** @description Next due time. */
             next_at: string | null;
             /**
-             * Time Zone
              * @description Name in the time zone database.
              * @default UTC
              */
             time_zone?: string;
         };
-        /** ConsoleBackupScheduleSettings */
         ConsoleBackupScheduleSettings: {
-            /**
-             * Cron
-             * @description Cron expression with five fields, such as `30 2 * * *`.
-             */
+            /** @description Cron expression with five fields, such as `30 2 * * *`. */
             cron: string;
             /**
-             * Keep
              * @description Number of successful scheduled backups that are kept.
              * @default 30
              */
             keep?: number;
-            /** Location Uid */
             location_uid: number;
             /**
-             * Time Zone
              * @description Name in the time zone database.
              * @default UTC
              */
             time_zone?: string;
         };
-        /**
-         * ConsoleBackupStatus
-         * @enum {string}
-         */
+        /** @enum {string} */
         ConsoleBackupStatus: "waiting" | "running" | "succeeded" | "failed" | "deleting";
-        /** ConsoleCaState */
         ConsoleCaState: {
             /** @description The next CA, while it is announced. */
             following: components["schemas"]["CaOut"] | null;
             /** @description The previous CA, until all nodes use the current one. */
             former: components["schemas"]["CaOut"] | null;
-            /**
-             * Nodes
-             * @description During a replacement: all nodes with their progress. Otherwise: nodes that have not yet confirmed its end.
-             */
+            /** @description During a replacement: all nodes with their progress. Otherwise: nodes that have not yet confirmed its end. */
             nodes: components["schemas"]["CaNodeOut"][];
             /** @description The CA that signs new certificates. */
             present: components["schemas"]["CaOut"];
             /** @description The pending certificate signing request. */
             request: components["schemas"]["CaRequestOut"] | null;
             /**
-             * Step
              * @description Step of the replacement: `announced`, then `shown`; empty if the CA is not being replaced.
              * @enum {string}
              */
             step: "" | "announced" | "shown";
         };
-        /**
-         * ConsoleCertificate
-         * @description The certificate that the console's ports serve.
-         */
+        /** @description The certificate that the console's ports serve. */
         ConsoleCertificate: {
-            /**
-             * Fingerprint
-             * @description SHA-256, hexadecimal.
-             */
+            /** @description SHA-256, hexadecimal. */
             fingerprint: string;
-            /** Issuer */
             issuer: string;
-            /**
-             * Names
-             * @description Host names and addresses that the certificate is valid for.
-             */
+            /** @description Host names and addresses that the certificate is valid for. */
             names: string[];
             /**
-             * Source
              * @description `own`: signed by the console CA; `installed`: installed with the API; `settings`: from SHARDBOARD_TLS_CERT.
              * @enum {string}
              */
             source: "own" | "installed" | "settings";
-            /** Subject */
             subject: string;
-            /**
-             * Valid From
-             * Format: date-time
-             */
+            /** Format: date-time */
             valid_from: string;
-            /**
-             * Valid Until
-             * Format: date-time
-             */
+            /** Format: date-time */
             valid_until: string;
         };
-        /** ConsoleReadiness */
         ConsoleReadiness: {
-            /** Leads */
             leads: boolean;
-            /** Uid */
             uid: string;
         };
-        /**
-         * ConsoleStatus
-         * @enum {string}
-         */
+        /** @enum {string} */
         ConsoleStatus: "running" | "stopped" | "lost";
-        /** ConsoleVerification */
         ConsoleVerification: {
-            /** At */
             at: string;
-            /**
-             * Detail
-             * @description Contents of the backup, or why it cannot be restored.
-             */
+            /** @description Contents of the backup, or why it cannot be restored. */
             detail: string;
-            /** Ok */
             ok: boolean;
         };
-        /**
-         * Cost
-         * @description Nodes and cost of a data set, replicas included.
-         */
+        /** @description Nodes and cost of a data set, replicas included. */
         Cost: {
-            /**
-             * Amount
-             * @description Cost in the currency of the cost model; null without prices or nodes.
-             */
+            /** @description Cost in the currency of the cost model; null without prices or nodes. */
             amount: number | null;
-            /**
-             * Flash
-             * @description Bytes of flash.
-             */
+            /** @description Bytes of flash. */
             flash: number;
-            /**
-             * Nodes
-             * @description null if nodes have no capacity of this kind, or if their size is unknown.
-             */
+            /** @description null if nodes have no capacity of this kind, or if their size is unknown. */
             nodes: number | null;
-            /**
-             * Ram
-             * @description Bytes of RAM.
-             */
+            /** @description Bytes of RAM. */
             ram: number;
         };
         /**
-         * CostModel
          * @description Prices for the same period, in one currency.
          * @example {
          *       "currency": "EUR per month",
@@ -7858,562 +6859,316 @@ export interface components {
          *     }
          */
         CostModel: {
-            /**
-             * Currency
-             * @description Text that is displayed with amounts, such as `EUR per month`.
-             */
+            /** @description Text that is displayed with amounts, such as `EUR per month`. */
             currency: string;
-            /**
-             * Flash Gb
-             * @description Price of one GB (10^9 bytes) of flash.
-             */
+            /** @description Price of one GB (10^9 bytes) of flash. */
             flash_gb: number;
-            /**
-             * Node
-             * @description Price of one node, without RAM and flash for data.
-             */
+            /** @description Price of one node, without RAM and flash for data. */
             node: number;
-            /**
-             * Ram Gb
-             * @description Price of one GB (10^9 bytes) of RAM.
-             */
+            /** @description Price of one GB (10^9 bytes) of RAM. */
             ram_gb: number;
         };
-        /**
-         * CostModelSetting
-         * @description The stored cost model.
-         */
+        /** @description The stored cost model. */
         CostModelSetting: {
             /** @description null until prices are set. */
             prices: components["schemas"]["CostModel"] | null;
         };
-        /**
-         * CpuPinning
-         * @description Cores on which the processes of a node run.
-         */
+        /** @description Cores on which the processes of a node run. */
         CpuPinning: {
-            /**
-             * Cores Per Shard
-             * @description Divides the cores in `shards` into groups of this size, and each shard runs on one group. Cores that remain are not used. 0: all shards share the cores.
-             */
+            /** @description Divides the cores in `shards` into groups of this size, and each shard runs on one group. Cores that remain are not used. 0: all shards share the cores. */
             cores_per_shard: number;
             /**
-             * Mode
              * @description `numa`: each shard runs on the cores of one NUMA node, and the NUMA nodes get the same number of shards. `cores`: shards run on the cores in `shards`.
              * @enum {string}
              */
             mode: "off" | "numa" | "cores";
-            /**
-             * Proxy
-             * @description Cores of the proxy, which shards in mode `numa` do not use. If empty, the proxy may use all cores.
-             */
+            /** @description Cores of the proxy, which shards in mode `numa` do not use. If empty, the proxy may use all cores. */
             proxy: string;
-            /**
-             * Shards
-             * @description Cores of shards in mode `cores`, for example `0-3,8`. If empty, shards may use all cores.
-             */
+            /** @description Cores of shards in mode `cores`, for example `0-3,8`. If empty, shards may use all cores. */
             shards: string;
         };
-        /**
-         * CpuPinningUpdate
-         * @description Cores on which the processes of a node must run. Replaces the previous setting.
-         */
+        /** @description Cores on which the processes of a node must run. Replaces the previous setting. */
         CpuPinningUpdate: {
             /**
-             * Cores Per Shard
              * @description Divides the cores in `shards` into groups of this size, and each shard runs on one group. Cores that remain are not used. 0: all shards share the cores.
              * @default 0
              */
             cores_per_shard?: number;
             /**
-             * Mode
              * @description `numa`: each shard runs on the cores of one NUMA node, and the NUMA nodes get the same number of shards. `cores`: shards run on the cores in `shards`.
              * @default off
              * @enum {string}
              */
             mode?: "off" | "numa" | "cores";
             /**
-             * Proxy
              * @description Cores of the proxy, which shards in mode `numa` do not use. If empty, the proxy may use all cores.
              * @default
              */
             proxy?: string;
             /**
-             * Shards
              * @description Cores of shards in mode `cores`, for example `0-3,8`. If empty, shards may use all cores.
              * @default
              */
             shards?: string;
         };
-        /**
-         * CpuTopology
-         * @description Cores of a machine that are online and that the agent may use.
-         */
+        /** @description Cores of a machine that are online and that the agent may use. */
         CpuTopology: {
-            /** Numa Nodes */
-            numa_nodes: components["schemas"]["NumaNode-Input"][];
-            /**
-             * Offline
-             * @default
-             */
+            numa_nodes: components["schemas"]["NumaNode"][];
+            /** @default  */
             offline?: string;
-            /**
-             * Siblings
-             * @default []
-             */
+            /** @default [] */
             siblings?: string[];
         };
-        /**
-         * Cpus
-         * @description Cores of the machine.
-         */
+        /** @description Cores of the machine. */
         Cpus: {
-            /** Numa Nodes */
-            numa_nodes: components["schemas"]["NumaNode-Output"][];
-            /**
-             * Offline
-             * @description Cores that are offline; empty if there are none.
-             */
+            numa_nodes: components["schemas"]["NumaNodeOut"][];
+            /** @description Cores that are offline; empty if there are none. */
             offline: string;
-            /**
-             * Siblings
-             * @description Cores that are threads of the same physical core, if there are several.
-             */
+            /** @description Cores that are threads of the same physical core, if there are several. */
             siblings: string[];
         };
-        /** CreateCluster */
         CreateCluster: {
             cluster: components["schemas"]["ClusterName"];
             credentials: components["schemas"]["AdminCredentials"];
         };
-        /** CreatedServiceToken */
         CreatedServiceToken: {
-            /** Created At */
             created_at: string;
-            /** Created By */
             created_by: string;
-            /** Expired */
             expired: boolean;
-            /** Expires At */
             expires_at: string | null;
-            /** Last Used At */
             last_used_at: string | null;
-            /** Name */
             name: string;
-            /** Role */
             role: string;
-            /** Role Uids */
             role_uids: number[];
-            /**
-             * Token
-             * @description The token, returned only once. Send it as `Authorization: Bearer <token>`.
-             */
+            /** @description The token, returned only once. Send it as `Authorization: Bearer <token>`. */
             token: string;
-            /** Uid */
             uid: number;
         };
-        /** CurvePoint */
         CurvePoint: {
-            /**
-             * Amount
-             * @description Cost with this RAM.
-             */
+            /** @description Cost with this RAM. */
             amount: number | null;
-            /**
-             * Hit Ratio
-             * @description Expected ratio of reads and writes whose value is in RAM, 0-1.
-             */
+            /** @description Expected ratio of reads and writes whose value is in RAM, 0-1. */
             hit_ratio: number;
-            /**
-             * Nodes
-             * @description Nodes that the database needs with this RAM.
-             */
+            /** @description Nodes that the database needs with this RAM. */
             nodes: number | null;
-            /**
-             * Ram Size
-             * @description RAM of the database in bytes, including replicas, as in `bigstore_ram_size`.
-             */
+            /** @description RAM of the database in bytes, including replicas, as in `bigstore_ram_size`. */
             ram_size: number;
         };
-        /**
-         * CustomCommand
-         * @description A custom command instead of SET and GET.
-         */
+        /** @description A custom command instead of SET and GET. */
         CustomCommand: {
-            /**
-             * Command
-             * @description The generator replaces `__key__` and `__data__`.
-             */
+            /** @description The generator replaces `__key__` and `__data__`. */
             command: string;
             /**
-             * Key Pattern
              * @default R
              * @enum {string}
              */
             key_pattern?: "R" | "S" | "P" | "G" | "Z";
-            /**
-             * Ratio
-             * @default 1
-             */
+            /** @default 1 */
             ratio?: number;
         };
-        /** DatabaseHealth */
         DatabaseHealth: {
-            /** Active Alerts */
             active_alerts: components["schemas"]["ActiveAlert"][];
-            /**
-             * Availability
-             * @enum {string}
-             */
+            /** @enum {string} */
             availability: "up" | "down";
-            /** Availability Errors */
             availability_errors: string[];
-            /** Creation Time */
             creation_time: string;
-            /** Detailed Status */
             detailed_status: string;
-            /** Endpoints */
             endpoints: components["schemas"]["EndpointHealth"][];
             high_availability: components["schemas"]["HighAvailability"];
-            /** Id */
             id: number;
-            /** Last Configured Time */
             last_configured_time: string;
-            /** Name */
             name: string;
-            /**
-             * Persistence
-             * @enum {string}
-             */
+            /** @enum {string} */
             persistence: "disabled" | "aof" | "rdb";
-            /** Shards */
             shards: components["schemas"]["ShardHealth"][];
-            /** Shards Placement */
             shards_placement: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "warning" | "down";
-            /** Version */
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * DatabaseInfo
-         * @description A database in the report of the cluster.
-         */
+        DatabaseInMonth: {
+            bdb_uid: number;
+            /** @description Start of the counted time, ISO 8601. */
+            counted_from: string;
+            /** @description End of the counted time so far, ISO 8601. */
+            counted_until: string;
+            /** @description Seconds in which at least one slot was not served. */
+            failed: number;
+            /** @description Number of incidents in which the database lost primaries and that overlap the month. Incidents whose events the log no longer contains are not counted. */
+            incidents: number;
+            /**
+             * @description Calendar month in UTC.
+             * @example 2026-11
+             */
+            month: string;
+            name: string;
+            /** @description Served seconds in percent of served and failed seconds, rounded down to five digits; null if nothing is known. */
+            percent: number | null;
+            /** @description Seconds in which all slots were served. */
+            served: number;
+            /** @description Seconds in which nothing is known. They never count as served. */
+            unknown: number;
+        };
+        /** @description A database in the report of the cluster. */
         DatabaseInfo: {
-            /** Detailed Status */
             detailed_status: string;
             high_availability: components["schemas"]["HighAvailability"];
-            /** Id */
             id: number;
-            /** Name */
             name: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "warning" | "down";
-            /** Version */
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * Difference
-         * @description Difference of a run from the first run.
-         */
+        /** @description Difference of a run from the first run. */
         Difference: {
-            /**
-             * Noise
-             * @description Deviation of the ratio from 1 that can be due to noise.
-             */
+            /** @description Deviation of the ratio from 1 that can be due to noise. */
             noise: number | null;
-            /** Ratio */
             ratio: number;
-            /**
-             * Stands Out
-             * @description Whether the difference exceeds the variation between repetitions; null if a run has only one repetition.
-             */
+            /** @description Whether the difference exceeds the variation between repetitions; null if a run has only one repetition. */
             stands_out: boolean | null;
         };
-        /**
-         * DifferingSetting
-         * @description A setting that differs between the runs.
-         */
+        /** @description A setting that differs between the runs. */
         DifferingSetting: {
-            /**
-             * Label
-             * @description Name of the setting as text.
-             */
+            /** @description Name of the setting as text. */
             label: string;
-            /**
-             * Name
-             * @description Path of the setting in the run.
-             */
+            /** @description Path of the setting in the run. */
             name: string;
-            /** Values */
             values: (string | number | boolean | null)[];
         };
-        /**
-         * Distribution
-         * @description Distribution of a measurement over the repetitions of the measured phase.
-         */
+        /** @description Distribution of a measurement over the repetitions of the measured phase. */
         Distribution: {
-            /**
-             * Deviation
-             * @description Standard deviation; 0 if there is one repetition.
-             */
+            /** @description Standard deviation; 0 if there is one repetition. */
             deviation: number;
-            /** Least */
             least: number;
-            /** Mean */
             mean: number;
-            /** Most */
             most: number;
         };
-        /**
-         * DrillRequest
-         * @description Fault to inject on a node.
-         */
+        /** @description Fault to inject on a node. */
         DrillRequest: {
-            /**
-             * Confirm
-             * @description Confirmation: the words "node <uid>".
-             */
+            /** @description Confirmation: the words "node <uid>". */
             confirm: string;
             /**
-             * Kind
              * @description `kill` requires systemd, `cut_off` the permission to change routes, and `slow_network` the permission to filter packets. If a requirement is missing, the action fails with that reason.
              * @enum {string}
              */
             kind: "reboot" | "kill" | "freeze" | "cut_off" | "slow_network" | "kill_shard" | "freeze_shard";
             /**
-             * Seconds
              * @description Duration of the fault in seconds.
              * @default 20
              */
             seconds?: number;
-            /**
-             * Shard Uid
-             * @description Uid of the shard; required for `kill_shard` and `freeze_shard`.
-             */
+            /** @description Uid of the shard; required for `kill_shard` and `freeze_shard`. */
             shard_uid?: string | null;
         };
-        /** EndedSessions */
         EndedSessions: {
-            /** Ended */
             ended: number;
         };
-        /** Endpoint */
         Endpoint: {
-            /**
-             * Addr
-             * @description Addresses of the nodes that serve the port.
-             */
+            /** @description Addresses of the nodes that serve the port. */
             addr: string[];
-            /** Addr Type */
             addr_type: string;
-            /** Dns Name */
+            /** @description `redis-<port>.<dns_suffix>` if the cluster setting `dns_suffix` is set, otherwise the first address. */
             dns_name: string;
-            /**
-             * Old Addr
-             * @description Addresses that still work but that clients have to stop using (extension).
-             */
+            /** @description Addresses that still work but that clients have to stop using (extension). */
             old_addr: components["schemas"]["OldAddress"][];
-            /** Oss Cluster Api Preferred Endpoint Type */
             oss_cluster_api_preferred_endpoint_type: string;
-            /** Oss Cluster Api Preferred Ip Type */
             oss_cluster_api_preferred_ip_type: string;
-            /** Port */
             port: number;
-            /** Proxy Policy */
             proxy_policy: string;
-            /**
-             * Uid
-             * @description "<bdb>:<endpoint>"
-             */
+            /** @description "<bdb>:<endpoint>" */
             uid: string;
         };
-        /** EndpointCommands */
         EndpointCommands: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Commands
-             * @description Most used commands, those with the highest rate first.
-             */
+            /** @description Most used commands, those with the highest rate first. */
             commands: components["schemas"]["CommandRow"][];
-            /**
-             * Detail
-             * @description Message if some proxies returned no data; otherwise empty.
-             */
+            /** @description Message if some proxies returned no data; otherwise empty. */
             detail: string;
-            /**
-             * Interval
-             * @description Duration in seconds that the rates cover, up to 60; missing if no proxy returned data.
-             */
+            /** @description Duration in seconds that the rates cover, up to 60; missing if no proxy returned data. */
             interval?: number;
-            /** Nodes */
             nodes: components["schemas"]["CommandNode"][];
         };
-        /** EndpointHealth */
         EndpointHealth: {
-            /**
-             * Availability
-             * @enum {string}
-             */
+            /** @enum {string} */
             availability: "up" | "down";
-            /** Name */
             name: string;
         };
-        /** EndpointProxy */
         EndpointProxy: {
-            /** Address */
             address: string;
-            /** Connections */
             connections: number | null;
-            /** Detail */
             detail: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "closed" | "down" | "pending";
-            /** Threads */
             threads: number | null;
-            /**
-             * Uid
-             * @description Uid of the node.
-             */
+            /** @description Uid of the node. */
             uid: number;
         };
-        /** EndpointState */
         EndpointState: {
-            /** Authentication */
             authentication: boolean;
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "oss_cluster" | "hidden";
-            /** Port */
             port: number;
-            /** Proxies */
             proxies: components["schemas"]["EndpointProxy"][];
-            /** Proxy Policy */
             proxy_policy: string;
-            /** Tls */
             tls: boolean;
-            /**
-             * Uid
-             * @description "<bdb>:<endpoint>"
-             */
+            /** @description "<bdb>:<endpoint>" */
             uid: string;
         };
-        /** EngineInfo */
         EngineInfo: {
-            /**
-             * Sections
-             * @description Values by section and name, as the engine returns them.
-             */
+            /** @description Values by section and name, as the engine returns them. */
             sections: {
                 [key: string]: {
                     [key: string]: string;
                 };
             };
-            /** Shard Uid */
             shard_uid: string;
         };
-        /** Error */
         Error: {
-            /**
-             * Description
-             * @description Message for users.
-             */
+            /** @description Message for users. */
             description: string;
-            /**
-             * Error Code
-             * @description Stable, machine-readable code.
-             */
+            /** @description Stable, machine-readable code. */
             error_code: string;
-            /**
-             * Field
-             * @description The invalid field, if there is one.
-             */
+            /** @description The invalid field, if there is one. */
             field?: string;
-            /**
-             * Message
-             * @description Same as `description`.
-             */
+            /** @description Same as `description`. */
             message: string;
-            /**
-             * Warnings
-             * @description Fields of the request that are unknown or have no effect. Also in responses that report success.
-             */
+            /** @description Fields of the request that are unknown or have no effect. Also in responses that report success. */
             warnings?: components["schemas"]["FieldWarning"][];
         };
-        /**
-         * Event
-         * @description An event. It has additional fields, which depend on its type.
-         */
+        /** @description An event. It has additional fields, which depend on its type. */
         Event: {
-            /** Action Uid */
             action_uid?: string;
-            /** Bdb Uid */
             bdb_uid?: number;
-            /** Description */
             description: string;
-            /**
-             * Ended At
-             * @description End of an event with a duration; missing until it has ended.
-             */
+            /** @description End of an event with a duration; missing until it has ended. */
             ended_at?: string;
-            /** Ended Ms */
             ended_ms?: number;
-            /** Node Uid */
             node_uid?: number;
-            /** Originator */
             originator: string;
-            /**
-             * Severity
-             * @enum {string}
-             */
+            /** @enum {string} */
             severity: "DEBUG" | "INFO" | "WARNING" | "ERROR" | "CRITICAL";
-            /** Shard Uid */
             shard_uid?: string;
-            /**
-             * Source
-             * @enum {string}
-             */
+            /** @enum {string} */
             source: "cluster" | "node" | "bdb" | "shard";
-            /** Time */
             time: string;
-            /**
-             * Time Ms
-             * @description Same as `time`, in milliseconds since the epoch.
-             */
+            /** @description Same as `time`, in milliseconds since the epoch. */
             time_ms: number;
-            /** Type */
             type: string;
-            /** Uid */
             uid: number;
         } & {
             [key: string]: unknown;
         };
-        /** ExportRequest */
         ExportRequest: {
             /**
-             * Email Notification
              * @description Ignored; add a webhook for notifications.
              * @default false
              */
             email_notification?: boolean;
             /**
-             * Export Location
              * @description Location in the format of `backup_location`: `type` and its fields.
              * @example {
              *       "path": "/srv/exports",
@@ -8424,293 +7179,151 @@ export interface components {
                 [key: string]: unknown;
             };
             /**
-             * Recipients
              * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
              * @default []
              */
             recipients?: string[];
         };
-        /** FailoverReply */
         FailoverReply: {
-            /** Action Uid */
             action_uid: string | null;
-            /** Description */
             description: string;
         };
-        /**
-         * FailoverRequest
-         * @description Body of a failover request. `force` is an extension of the Redis Enterprise REST API.
-         */
+        /** @description Body of a failover request. `force` is an extension of the Redis Enterprise REST API. */
         FailoverRequest: {
-            /**
-             * Dry Run
-             * @default false
-             */
+            /** @default false */
             dry_run?: boolean;
             /**
-             * Force
              * @description Promote the replica without waiting for the primary. Writes that were not replicated are lost.
              * @default false
              */
             force?: boolean;
         };
-        /**
-         * FieldWarning
-         * @description A field of the request that has no effect.
-         */
+        /** @description A field of the request that has no effect. */
         FieldWarning: {
-            /**
-             * Field
-             * @description Path of the field, such as `tags.0.kye`; empty if more fields are affected than listed.
-             */
+            /** @description Path of the field, such as `tags.0.kye`; empty if more fields are affected than listed. */
             field: string;
-            /** Message */
             message: string;
         };
         /**
-         * Fill
          * @description Number of keys that fill the memory, computed as in the published guide to memory drives: (memory - reserve) x share /
          *     overhead / size of a value, divided among the servers.
          */
         Fill: {
-            /**
-             * Basis
-             * @description The memory limit of the database, or the memory of the nodes that hold its shards. Default: the limit, if the database has one.
-             */
+            /** @description The memory limit of the database, or the memory of the nodes that hold its shards. Default: the limit, if the database has one. */
             basis?: ("database" | "nodes") | null;
-            /**
-             * Overhead
-             * @description Memory of a key with its value, divided by the size of its value. Default: 1.1 as in the guide, or for values smaller than 1,000 bytes an estimate.
-             */
+            /** @description Memory of a key with its value, divided by the size of its value. Default: 1.1 as in the guide, or for values smaller than 1,000 bytes an estimate. */
             overhead?: number | null;
-            /**
-             * Reserve Bytes
-             * @description Memory that is left free, on each node for the basis `nodes`. Default: 8 GiB of each node, and nothing of the memory limit of a database.
-             */
+            /** @description Memory that is left free, on each node for the basis `nodes`. Default: 8 GiB of each node, and nothing of the memory limit of a database. */
             reserve_bytes?: number | null;
-            /**
-             * Servers
-             * @description Number of servers that share the memory, without replicas. Default: the primaries of the database.
-             */
+            /** @description Number of servers that share the memory, without replicas. Default: the primaries of the database. */
             servers?: number | null;
-            /**
-             * Share Of Memory
-             * @default 0.9
-             */
+            /** @default 0.9 */
             share_of_memory?: number;
         };
-        /**
-         * FindMax
-         * @description Search for the highest rate within a latency limit. Each step lasts `test_time` seconds of the workload.
-         */
+        /** @description Search for the highest rate within a latency limit. Each step lasts `test_time` seconds of the workload. */
         FindMax: {
             /**
-             * Confirmations
              * @description Number of runs at the found rate. Most of them must meet the limit.
              * @default 3
              */
             confirmations?: number;
             /**
-             * Limit
              * @description The limited latency.
              * @enum {string}
              */
             limit: "average_ms" | "p99_ms";
-            /**
-             * Ms
-             * @description The limit in milliseconds.
-             */
+            /** @description The limit in milliseconds. */
             ms: number;
         };
-        /**
-         * FindMaxResult
-         * @description Highest rate within a latency limit.
-         */
+        /** @description Highest rate within a latency limit. */
         FindMaxResult: {
-            /** Average Ms */
             average_ms: number | null;
-            /**
-             * Confirmations
-             * @description Number of confirmation runs at this rate.
-             */
+            /** @description Number of confirmation runs at this rate. */
             confirmations: number;
-            /**
-             * Confirmed
-             * @description Whether all confirmation runs were made, and most of them met the limit.
-             */
+            /** @description Whether all confirmation runs were made, and most of them met the limit. */
             confirmed: boolean;
-            /**
-             * Curve
-             * @description Points by rate: rate, average latency in ms, P99 latency in ms, and whether the limit was met.
-             */
+            /** @description Points by rate: rate, average latency in ms, P99 latency in ms, and whether the limit was met. */
             curve: [
                 number,
                 number | null,
                 number | null,
                 boolean
             ][];
-            /**
-             * Limit
-             * @enum {string}
-             */
+            /** @enum {string} */
             limit: "average_ms" | "p99_ms";
-            /**
-             * Limited By
-             * @description Why the next higher rate missed the limit. Except for `database`, the database may serve a higher rate.
-             */
+            /** @description Why the next higher rate missed the limit. Except for `database`, the database may serve a higher rate. */
             limited_by: ("database" | "generator" | "connections") | null;
-            /** Ms */
             ms: number;
-            /**
-             * Ops Per Second
-             * @description Throughput at this rate, in the median confirmation run.
-             */
+            /** @description Throughput at this rate, in the median confirmation run. */
             ops_per_second: number | null;
-            /** P99 Ms */
             p99_ms: number | null;
-            /**
-             * Rate
-             * @description Highest rate that met the limit; null if none did.
-             */
+            /** @description Highest rate that met the limit; null if none did. */
             rate: number | null;
-            /**
-             * Text
-             * @description The result as a sentence.
-             */
+            /** @description The result as a sentence. */
             text: string;
         };
-        /**
-         * Finding
-         * @description A reason for losses, or why an import is not possible.
-         */
+        /** @description A reason for losses, or why an import is not possible. */
         Finding: {
-            /** Code */
             code: string;
-            /** Keys */
             keys: number;
-            /** Message */
             message: string;
         };
-        /**
-         * FirewallReport
-         * @description Whether packets from other machines to the ports of shards are dropped.
-         */
+        /** @description Whether packets from other machines to the ports of shards are dropped. */
         FirewallReport: {
-            /**
-             * Detail
-             * @default
-             */
+            /** @default  */
             detail?: string;
             /**
-             * State
              * @default off
              * @enum {string}
              */
             state?: "off" | "active" | "unavailable";
         };
-        /**
-         * FoundBackups
-         * @description Result of a search for backups.
-         */
+        /** @description Result of a search for backups. */
         FoundBackups: {
-            /**
-             * Added
-             * @description Uids of the backups that were added.
-             */
+            /** @description Uids of the backups that were added. */
             added: number[];
-            /**
-             * Has More
-             * @description Whether another request would return more.
-             */
+            /** @description Whether another request would return more. */
             has_more: boolean;
-            /**
-             * Invalid
-             * @description Folders whose manifest cannot be used, with the reason.
-             */
+            /** @description Folders whose manifest cannot be used, with the reason. */
             invalid: components["schemas"]["InvalidBackup"][];
         };
-        /**
-         * Ftp
-         * @description An FTP or FTPS server.
-         */
+        /** @description An FTP or FTPS server. */
         Ftp: {
-            /**
-             * Ca Cert
-             * @default
-             */
+            /** @default  */
             ca_cert?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             type: "ftp";
-            /** Url */
             url: string;
         };
-        /**
-         * Generator
-         * @description State of the load generators. If they have no CPU time left, they limit the result, and not the database.
-         */
+        /** @description State of the load generators. If they have no CPU time left, they limit the result, and not the database. */
         Generator: {
-            /**
-             * Busiest Thread Cpu
-             * @description CPU usage of the busiest thread in its busiest second, 0-1.
-             */
+            /** @description CPU usage of the busiest thread in its busiest second, 0-1. */
             busiest_thread_cpu: number | null;
-            /** Is Bottleneck */
             is_bottleneck: boolean;
-            /**
-             * Schedule Lag Ms
-             * @description Maximum delay of requests behind the schedule (open loop) in milliseconds.
-             */
+            /** @description Maximum delay of requests behind the schedule (open loop) in milliseconds. */
             schedule_lag_ms: number | null;
         };
-        /**
-         * GoogleStorage
-         * @description Google Cloud Storage; without `private_key`, the credentials of the node's instance are used.
-         */
+        /** @description Google Cloud Storage; without `private_key`, the credentials of the node's instance are used. */
         GoogleStorage: {
-            /** Bucket Name */
             bucket_name: string;
-            /**
-             * Ca Cert
-             * @default
-             */
+            /** @default  */
             ca_cert?: string;
-            /**
-             * Client Email
-             * @default
-             */
+            /** @default  */
             client_email?: string;
-            /**
-             * Client Id
-             * @default
-             */
+            /** @default  */
             client_id?: string;
-            /**
-             * Endpoint
-             * @default
-             */
+            /** @default  */
             endpoint?: string;
-            /**
-             * Private Key
-             * @default
-             */
+            /** @default  */
             private_key?: string;
-            /**
-             * Private Key Id
-             * @default
-             */
+            /** @default  */
             private_key_id?: string;
-            /**
-             * Proxy Url
-             * @default
-             */
+            /** @default  */
             proxy_url?: string;
-            /**
-             * Subdir
-             * @default
-             */
+            /** @default  */
             subdir?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -8718,253 +7331,127 @@ export interface components {
              */
             type: "gs";
         };
-        /** GroupRole */
         GroupRole: {
-            /** Group */
             group: string;
-            /**
-             * Role Uid
-             * @description Uid of a role of /v1/roles.
-             */
+            /** @description Uid of a role of /v1/roles. */
             role_uid: number;
         };
-        /** GrowthRow */
         GrowthRow: {
-            /**
-             * Bytes
-             * @description Serialized size without compression, not memory.
-             */
+            /** @description Serialized size without compression, not memory. */
             bytes: number;
-            /** Keys */
             keys: number;
-            /**
-             * Name
-             * @description Type, or prefix; empty: keys without a colon.
-             */
+            /** @description Type, or prefix; empty: keys without a colon. */
             name: string;
-            /** Previous Bytes */
             previous_bytes: number | null;
-            /**
-             * Previous Keys
-             * @description Null: unknown, because the analysis of the previous backup lists the largest prefixes only.
-             */
+            /** @description Null: unknown, because the analysis of the previous backup lists the largest prefixes only. */
             previous_keys: number | null;
         };
-        /** HTTPValidationError */
         HTTPValidationError: {
-            /** Detail */
             detail?: components["schemas"]["ValidationError"][];
         };
-        /** Handover */
         Handover: {
-            /** Consoles */
             consoles: components["schemas"]["HandoverConsole"][];
-            /** Seconds */
             seconds: number;
-            /** Token */
             token: string | null;
         };
-        /**
-         * HandoverConsole
-         * @description A console at which the web UI can continue.
-         */
+        /** @description A console at which the web UI can continue. */
         HandoverConsole: {
-            /** Current */
             current: boolean;
-            /** Host */
             host: string;
-            /** Origin */
             origin: string;
-            /** Running */
             running: boolean;
-            /** Uid */
             uid: string;
         };
-        /**
-         * Health
-         * @description Active alarms and the resulting status.
-         */
+        /** @description Active alarms and the resulting status. */
         Health: {
-            /** Alarms */
             alarms: components["schemas"]["Event"][];
             /**
-             * Status
              * @description Status of the most severe alarm.
              * @enum {string}
              */
             status: "ok" | "warning" | "error";
         };
-        /** HighAvailability */
         HighAvailability: {
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "up" | "down" | "disabled";
         };
-        /** History */
         History: {
-            /** Count */
             count: number;
-            /**
-             * From
-             * @description Start of the first interval in epoch seconds.
-             */
+            /** @description Start of the first interval in epoch seconds. */
             from: number;
-            /** Metrics */
             metrics: string[];
-            /** Resolution */
             resolution: string;
-            /**
-             * Series
-             * @description One list per metric, by uid; null = gap.
-             */
+            /** @description One list per metric, by uid; null = gap. */
             series: {
                 [key: string]: (number | null)[][];
             };
-            /**
-             * Step
-             * @description Duration of an interval in seconds.
-             */
+            /** @description Duration of an interval in seconds. */
             step: number;
         };
-        /**
-         * HostCheck
-         * @description One setting of a machine.
-         */
+        /** @description One setting of a machine. */
         HostCheck: {
-            /**
-             * Apply
-             * @default
-             */
+            /** @default  */
             apply?: string;
-            /** Good */
             good: boolean;
-            /** Impact */
             impact: string;
-            /** Name */
             name: string;
-            /**
-             * Optional
-             * @default false
-             */
+            /** @default false */
             optional?: boolean;
-            /**
-             * Persist
-             * @default
-             */
+            /** @default  */
             persist?: string;
-            /** Remedy */
             remedy: string;
-            /** Value */
             value: string;
         };
-        /** HotSlotRow */
         HotSlotRow: {
-            /**
-             * Cpu
-             * @description CPU cores used by commands on the slot's keys between the last two polls, 1 = one core; missing before the second poll.
-             */
+            /** @description CPU cores used by commands on the slot's keys between the last two polls, 1 = one core; missing before the second poll. */
             cpu?: number;
-            /**
-             * Egress Bytes
-             * @description Bytes of replies per second; missing before the second poll.
-             */
+            /** @description Bytes of replies per second; missing before the second poll. */
             egress_bytes?: number;
-            /**
-             * Ingress Bytes
-             * @description Bytes of requests per second; missing before the second poll.
-             */
+            /** @description Bytes of requests per second; missing before the second poll. */
             ingress_bytes?: number;
-            /** Key Count */
             key_count: number;
-            /** Node Uid */
             node_uid: string;
-            /**
-             * Shard Uid
-             * @description Primary that serves the slot.
-             */
+            /** @description Primary that serves the slot. */
             shard_uid: string;
-            /** Slot */
             slot: number;
             total: components["schemas"]["SlotTotals"];
         };
-        /** HotSlots */
         HotSlots: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * By
-             * @enum {string}
-             */
+            /** @enum {string} */
             by: "cpu_usec" | "network_bytes_in" | "network_bytes_out" | "key_count";
-            /**
-             * Detail
-             * @description Message if not all primaries returned data; otherwise empty.
-             */
+            /** @description Message if not all primaries returned data; otherwise empty. */
             detail: string;
-            /**
-             * Interval
-             * @description Duration in seconds that the rates cover; missing before the second poll.
-             */
+            /** @description Duration in seconds that the rates cover; missing before the second poll. */
             interval?: number;
-            /** Shards */
             shards: components["schemas"]["SlotShard"][];
-            /**
-             * Slots
-             * @description Slots, highest first: by rate or, before the second poll, by total.
-             */
+            /** @description Slots, highest first: by rate or, before the second poll, by total. */
             slots: components["schemas"]["HotSlotRow"][];
         };
-        /**
-         * ImportReport
-         * @description Expected result of an import of files.
-         */
+        /** @description Expected result of an import of files. */
         ImportReport: {
-            /** Expired */
             expired: number;
-            /** Files */
             files: components["schemas"]["InspectedFile"][];
-            /**
-             * Forecast
-             * @enum {string}
-             */
+            /** @enum {string} */
             forecast: "possible" | "losses" | "impossible";
-            /** Keys */
             keys: number;
-            /** Losses */
             losses: components["schemas"]["Finding"][];
-            /**
-             * Lost Keys
-             * @description Number of keys that cannot be imported.
-             */
+            /** @description Number of keys that cannot be imported. */
             lost_keys: number;
-            /**
-             * Memory Limit
-             * @description Bytes that one copy of the keys can use; 0: no limit.
-             */
+            /** @description Bytes that one copy of the keys can use; 0: no limit. */
             memory_limit: number;
-            /**
-             * Needed Bytes
-             * @description Estimated memory of one copy of the keys.
-             */
+            /** @description Estimated memory of one copy of the keys. */
             needed_bytes: number;
-            /**
-             * Problems
-             * @description Why the import is not possible.
-             */
+            /** @description Why the import is not possible. */
             problems: components["schemas"]["Finding"][];
         };
-        /** ImportRequest */
         ImportRequest: {
             /**
-             * Accept Losses
              * @description Import even if the inspection found keys that cannot be imported. Without `inspection_uid`, such keys are always skipped and counted.
              * @default false
              */
             accept_losses?: boolean;
             /**
-             * Dataset Import Sources
              * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. If empty, the field of the database is used.
              * @default []
              * @example [
@@ -8978,363 +7465,171 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
-             * Email Notification
              * @description Ignored; add a webhook for notifications.
              * @default false
              */
             email_notification?: boolean;
             /**
-             * Force
              * @description Import even if the keys need more memory than the database has. Requires an eviction policy `allkeys-…`.
              * @default false
              */
             force?: boolean;
             /**
-             * Identities
              * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one per line. Deleted at the end of the action.
              * @default
              */
             identities?: string;
-            /** Inspection Uid */
             inspection_uid?: number;
         };
-        /**
-         * Incident
-         * @description Failure of a node or a single primary, with its effects. Times are those of the console's clock.
-         */
+        /** @description Failure of a node or a single primary, with its effects. Times are those of the console's clock. */
         Incident: {
-            /** Began */
             began: string;
-            /** Began Ms */
             began_ms: number;
-            /**
-             * Bytes Behind
-             * @description Bytes that the promoted replicas had not received; null if unknown.
-             */
+            /** @description Bytes that the promoted replicas had not received; null if unknown. */
             bytes_behind: number | null;
-            /**
-             * Bytes Resynced
-             * @description Bytes that the replicas received in all resyncs; null if unknown.
-             */
+            /** @description Bytes that the replicas received in all resyncs; null if unknown. */
             bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
-            /** Databases */
             databases: components["schemas"]["IncidentDatabase"][];
-            /**
-             * Detected Ms
-             * @description When the console detected the failure.
-             */
+            /** @description When the console detected the failure. */
             detected_ms: number;
-            /**
-             * Ended
-             * @description When the last affected pair was in sync again; missing while the incident continues.
-             */
+            /** @description When the last affected pair was in sync again; missing while the incident continues. */
             ended?: string;
-            /** Ended Ms */
             ended_ms?: number;
-            /**
-             * Event Uid
-             * @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node.
-             */
+            /** @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node. */
             event_uid: number;
-            /**
-             * Failovers
-             * @description Uids of the failover events, one for each lost primary that was replaced.
-             */
+            /** @description Uids of the failover events, one for each lost primary that was replaced. */
             failovers: number[];
-            /**
-             * Figures
-             * @description The four figures of the incident, always in the same order.
-             */
+            /** @description The four figures of the incident, always in the same order. */
             figures: components["schemas"]["IncidentFigure"][];
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "node_down" | "shard_down";
-            /** Node Uid */
             node_uid: number;
-            /**
-             * Percent
-             * @description Progress of all resyncs in percent.
-             */
+            /** @description Progress of all resyncs in percent. */
             percent: number | null;
-            /** Primaries */
             primaries: number;
-            /** Replicas */
             replicas: number;
-            /** Resyncs */
             resyncs: components["schemas"]["IncidentResync"][];
-            /**
-             * Returned Ms
-             * @description When the node or the shard was available again.
-             */
+            /** @description When the node or the shard was available again. */
             returned_ms?: number;
-            /**
-             * Revived
-             * @description Number of shards that are replicas in sync again, with or without a resync.
-             */
+            /** @description Number of shards that are replicas in sync again, with or without a resync. */
             revived: number;
-            /** Shard Uid */
             shard_uid?: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "down" | "resyncing" | "over";
-            /**
-             * Summary
-             * @description Effects of the failure, as parts of a sentence.
-             */
+            /** @description Effects of the failure, as parts of a sentence. */
             summary: string[];
-            /**
-             * Timeline
-             * @description Uids of all events of the incident, in chronological order.
-             */
+            /** @description Uids of all events of the incident, in chronological order. */
             timeline: number[];
-            /**
-             * Uid
-             * @description Uid of the event that started the incident.
-             */
+            /** @description Uid of the event that started the incident. */
             uid: number;
-            /** Zone */
             zone?: components["schemas"]["IncidentZone"];
         };
-        /**
-         * IncidentDatabase
-         * @description A database that lost primaries, and the effect on its clients.
-         */
+        /** @description A database that lost primaries, and the effect on its clients. */
         IncidentDatabase: {
-            /**
-             * Delayed
-             * @description Requests that waited for a primary and then succeeded.
-             */
+            /** @description Requests that waited for a primary and then succeeded. */
             delayed: number;
-            /**
-             * Failed
-             * @description Requests that were rejected with an error and not executed.
-             */
+            /** @description Requests that were rejected with an error and not executed. */
             failed: number;
-            /**
-             * Lost
-             * @description Requests that the lost primary received but did not reply to. Their result is unknown.
-             */
+            /** @description Requests that the lost primary received but did not reply to. Their result is unknown. */
             lost: number;
-            /**
-             * Name
-             * @description Missing if the database no longer exists.
-             */
+            /** @description Missing if the database no longer exists. */
             name?: string;
-            /**
-             * Promoted After Ms
-             * @description Time from the detection to the last promotion; null: no replica was promoted.
-             */
+            /** @description Time from the detection to the last promotion; null: no replica was promoted. */
             promoted_after_ms: number | null;
-            /**
-             * Served Again Ms
-             * @description Time of the first successful request to the slot that was interrupted last. Missing while a slot is not served, and if no client was affected.
-             */
+            /** @description Time of the first successful request to the slot that was interrupted last. Missing while a slot is not served, and if no client was affected. */
             served_again_ms?: number;
-            /**
-             * Slots
-             * @description Slots of the lost primaries.
-             */
+            /** @description Slots of the lost primaries. */
             slots: string;
-            /** Uid */
             uid: number;
-            /**
-             * Unserved Ms
-             * @description Longest time without a successful request to a slot at any endpoint: from the last success to the next one. null: no request is known to have failed or waited.
-             */
+            /** @description Longest time without a successful request to a slot at any endpoint: from the last success to the next one. null: no request is known to have failed or waited. */
             unserved_ms: number | null;
-            /**
-             * Unserved Since Ms
-             * @description Start of the interruption for clients, while a slot is not served.
-             */
+            /** @description Start of the interruption for clients, while a slot is not served. */
             unserved_since_ms?: number;
         };
-        /** IncidentFigure */
         IncidentFigure: {
-            /**
-             * Count
-             * @description For `promoted`: number of lost primaries that were replaced.
-             */
+            /** @description For `promoted`: number of lost primaries that were replaced. */
             count?: number;
-            /**
-             * Events
-             * @description Uids of the events that the figure is computed from.
-             */
+            /** @description Uids of the events that the figure is computed from. */
             events: number[];
-            /**
-             * Ms
-             * @description Duration; null if it is unknown or has not ended.
-             */
+            /** @description Duration; null if it is unknown or has not ended. */
             ms: number | null;
             /**
-             * Name
              * @description `down`: until the node or shard was back. `unserved`: the longest outage of a database for clients. `promoted`: from the detection until the last lost primary was replaced. `in_sync`: from the detection until all affected pairs were in sync.
              * @enum {string}
              */
             name: "down" | "unserved" | "promoted" | "in_sync";
-            /**
-             * Total
-             * @description For `promoted`: number of lost primaries.
-             */
+            /** @description For `promoted`: number of lost primaries. */
             total?: number;
         };
-        /** IncidentResync */
         IncidentResync: {
-            /** Bdb Uid */
             bdb_uid?: number;
-            /** Began Ms */
             began_ms: number;
-            /**
-             * Bytes
-             * @description Bytes that the replica received; missing if unknown.
-             */
+            /** @description Bytes that the replica received; missing if unknown. */
             bytes?: number;
-            /** Ended Ms */
             ended_ms?: number;
-            /** Event Uid */
             event_uid: number;
-            /** In Sync */
             in_sync: boolean;
-            /** Percent */
             percent: number;
-            /** Shard Uid */
             shard_uid: string;
         };
-        /** IncidentWithEvents */
         IncidentWithEvents: {
-            /** Began */
             began: string;
-            /** Began Ms */
             began_ms: number;
-            /**
-             * Bytes Behind
-             * @description Bytes that the promoted replicas had not received; null if unknown.
-             */
+            /** @description Bytes that the promoted replicas had not received; null if unknown. */
             bytes_behind: number | null;
-            /**
-             * Bytes Resynced
-             * @description Bytes that the replicas received in all resyncs; null if unknown.
-             */
+            /** @description Bytes that the replicas received in all resyncs; null if unknown. */
             bytes_resynced: number | null;
             cause: components["schemas"]["Cause"] | null;
-            /** Databases */
             databases: components["schemas"]["IncidentDatabase"][];
-            /**
-             * Detected Ms
-             * @description When the console detected the failure.
-             */
+            /** @description When the console detected the failure. */
             detected_ms: number;
-            /**
-             * Ended
-             * @description When the last affected pair was in sync again; missing while the incident continues.
-             */
+            /** @description When the last affected pair was in sync again; missing while the incident continues. */
             ended?: string;
-            /** Ended Ms */
             ended_ms?: number;
-            /**
-             * Event Uid
-             * @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node.
-             */
+            /** @description Uid of the event of the failure. Not the first event if a shard was detected as down before its node. */
             event_uid: number;
-            /**
-             * Events
-             * @description Events of the timeline.
-             */
+            /** @description Events of the timeline. */
             events: components["schemas"]["Event"][];
-            /**
-             * Failovers
-             * @description Uids of the failover events, one for each lost primary that was replaced.
-             */
+            /** @description Uids of the failover events, one for each lost primary that was replaced. */
             failovers: number[];
-            /**
-             * Figures
-             * @description The four figures of the incident, always in the same order.
-             */
+            /** @description The four figures of the incident, always in the same order. */
             figures: components["schemas"]["IncidentFigure"][];
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "node_down" | "shard_down";
-            /** Node Uid */
             node_uid: number;
-            /**
-             * Percent
-             * @description Progress of all resyncs in percent.
-             */
+            /** @description Progress of all resyncs in percent. */
             percent: number | null;
-            /** Primaries */
             primaries: number;
-            /** Replicas */
             replicas: number;
-            /** Resyncs */
             resyncs: components["schemas"]["IncidentResync"][];
-            /**
-             * Returned Ms
-             * @description When the node or the shard was available again.
-             */
+            /** @description When the node or the shard was available again. */
             returned_ms?: number;
-            /**
-             * Revived
-             * @description Number of shards that are replicas in sync again, with or without a resync.
-             */
+            /** @description Number of shards that are replicas in sync again, with or without a resync. */
             revived: number;
-            /** Shard Uid */
             shard_uid?: string;
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "down" | "resyncing" | "over";
-            /**
-             * Summary
-             * @description Effects of the failure, as parts of a sentence.
-             */
+            /** @description Effects of the failure, as parts of a sentence. */
             summary: string[];
-            /**
-             * Timeline
-             * @description Uids of all events of the incident, in chronological order.
-             */
+            /** @description Uids of all events of the incident, in chronological order. */
             timeline: number[];
-            /**
-             * Uid
-             * @description Uid of the event that started the incident.
-             */
+            /** @description Uid of the event that started the incident. */
             uid: number;
-            /** Zone */
             zone?: components["schemas"]["IncidentZone"];
         };
-        /**
-         * IncidentZone
-         * @description Zone in which several nodes were down at the same time.
-         */
+        /** @description Zone in which several nodes were down at the same time. */
         IncidentZone: {
-            /**
-             * Events
-             * @description Uids of the events of these failures, which are also the uids of their incidents.
-             */
+            /** @description Uids of the events of these failures, which are also the uids of their incidents. */
             events: number[];
-            /**
-             * Nodes
-             * @description Uids of the nodes that were down.
-             */
+            /** @description Uids of the nodes that were down. */
             nodes: number[];
-            /** Rack Id */
             rack_id: string;
-            /**
-             * Total
-             * @description Number of nodes of the zone.
-             */
+            /** @description Number of nodes of the zone. */
             total: number;
         };
-        /** InspectRequest */
         InspectRequest: {
             /**
-             * Dataset Import Sources
              * @description Locations with `filename`, or with the file as the last part of `path`, `url` or `sftp_url`. If empty, the field of the database is used.
              * @default []
              * @example [
@@ -9348,811 +7643,465 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
-             * Identities
              * @description Private keys of encrypted files (`AGE-SECRET-KEY-1…`), one per line. Deleted at the end of the action.
              * @default
              */
             identities?: string;
         };
-        /**
-         * InspectedFile
-         * @description A file, as inspected.
-         */
+        /** @description A file, as inspected. */
         InspectedFile: {
-            /** Bytes */
             bytes: number;
-            /**
-             * Databases
-             * @description Number of keys by logical database.
-             */
+            /** @description Number of keys by logical database. */
             databases: {
                 [key: string]: number;
             };
-            /**
-             * Error
-             * @description Why it cannot be read; otherwise empty.
-             */
+            /** @description Why it cannot be read; otherwise empty. */
             error: string;
-            /** Error Code */
             error_code: string;
-            /**
-             * Expired
-             * @description Keys that had expired. They are not imported.
-             */
+            /** @description Keys that had expired. They are not imported. */
             expired: number;
-            /**
-             * Expires
-             * @description Keys with an expiry time.
-             */
+            /** @description Keys with an expiry time. */
             expires: number;
-            /**
-             * Forecast
-             * @enum {string}
-             */
+            /** @enum {string} */
             forecast: "possible" | "losses" | "impossible";
-            /**
-             * Format
-             * @example Redis RDB 12 (7.4.1)
-             */
+            /** @example Redis RDB 12 (7.4.1) */
             format: string;
-            /**
-             * Functions
-             * @description Names of function libraries.
-             */
+            /** @description Names of function libraries. */
             functions: string[];
-            /** Keys */
             keys: number;
-            /** Losses */
             losses: components["schemas"]["Finding"][];
-            /**
-             * Needed Bytes
-             * @description Estimated memory of its keys.
-             */
+            /** @description Estimated memory of its keys. */
             needed_bytes: number;
-            /** Path */
             path: string;
-            /**
-             * Raw Bytes
-             * @description Without compression.
-             */
+            /** @description Without compression. */
             raw_bytes: number;
-            /**
-             * Slots
-             * @description Number of hash slots with keys.
-             */
+            /** @description Number of hash slots with keys. */
             slots: number;
-            /**
-             * Types
-             * @description Number of keys by type.
-             */
+            /** @description Number of keys by type. */
             types: {
                 [key: string]: number;
             };
         };
-        /**
-         * Interval
-         * @description An interval. Metrics are additional numeric fields; unknown metrics are missing.
-         */
+        /** @description An interval. Metrics are additional numeric fields; unknown metrics are missing. */
         Interval: {
-            /**
-             * Etime
-             * @description End, exclusive.
-             */
+            /** @description End, exclusive. */
             etime: string;
-            /**
-             * Interval
-             * @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week
-             */
+            /** @description 1sec, 10sec, 5min, 15min, 1hour, 12hour, or 1week */
             interval: string;
-            /**
-             * Stime
-             * @description Start, inclusive.
-             */
+            /** @description Start, inclusive. */
             stime: string;
         } & {
             [key: string]: unknown;
         };
-        /** InvalidBackup */
         InvalidBackup: {
-            /** Error */
             error: string;
-            /** Path */
             path: string;
         };
-        /** JoinConflict */
         JoinConflict: {
-            /** Addr */
             addr: string;
-            /** Token */
             token: string;
         };
-        /** JoinReply */
         JoinReply: {
-            /** Ca */
             ca: string;
-            /** Certificate */
             certificate: string;
-            /** Cluster Name */
             cluster_name: string;
-            /** Node Uid */
             node_uid: number;
         };
-        /** JoinRequest */
         JoinRequest: {
-            /** Addr */
             addr: string;
-            /** Agent Port */
             agent_port: number;
-            /**
-             * Csr
-             * @description Certificate signing request (PEM).
-             */
+            /** @description Certificate signing request (PEM). */
             csr: string;
             facts: components["schemas"]["NodeFacts"];
             /**
-             * Rack Id
              * @description Zone of the node. Required if the cluster is rack-aware.
              * @default
              */
             rack_id?: string;
             /**
-             * Renews
              * @description Whether the agent can replace its certificates while it runs.
              * @default false
              */
             renews?: boolean;
-            /** Token */
             token: string;
         };
-        /** JoinTokenOut */
         JoinTokenOut: {
-            /** Command */
             command: string;
-            /** Expires At */
             expires_at: string;
-            /** Token */
             token: string;
         };
-        /** JoinTokenRequest */
         JoinTokenRequest: {
-            /**
-             * Address
-             * @description Address of the new node. The token is valid for this address only.
-             */
+            /** @description Address of the new node. The token is valid for this address only. */
             address?: string | null;
             /**
-             * Rack Id
              * @description Zone of the new node, for the command; empty for none.
              * @default
              */
             rack_id?: string;
             /**
-             * Ttl
              * @description Lifetime in seconds.
              * @default 600
              */
             ttl?: number;
         };
-        /**
-         * KeySampleOut
-         * @description Sample of the keys in the database.
-         */
+        /** @description Sample of the keys in the database. */
         KeySampleOut: {
-            /**
-             * Foreign
-             * @description Number of sampled keys that no benchmark wrote.
-             */
+            /** @description Number of sampled keys that no benchmark wrote. */
             foreign: number;
-            /**
-             * Sampled
-             * @description Number of sampled keys: up to 20 of each of 16 shards.
-             */
+            /** @description Number of sampled keys: up to 20 of each of 16 shards. */
             sampled: number;
         };
-        /** LargeKey */
         LargeKey: {
-            /** Bytes */
             bytes: number;
-            /** Elements */
             elements: number;
-            /**
-             * Key
-             * @description At most 256 bytes.
-             */
+            /** @description At most 256 bytes. */
             key: string;
-            /** Type */
             type: string;
         };
-        /** LatencyHistory */
         LatencyHistory: {
-            /**
-             * Bounds
-             * @description Lower bounds of all rows and upper bound of the last one, in microseconds.
-             */
+            /** @description Lower bounds of all rows and upper bound of the last one, in microseconds. */
             bounds: number[];
-            /**
-             * Columns
-             * @description For each column: index of the first row with requests, followed by the number of requests in that row and each row after it. Empty without requests.
-             */
+            /** @description For each column: index of the first row with requests, followed by the number of requests in that row and each row after it. Empty without requests. */
             columns: number[][];
-            /** Count */
             count: number;
-            /**
-             * From
-             * @description Start of the first column in epoch seconds.
-             */
+            /** @description Start of the first column in epoch seconds. */
             from: number;
-            /** Kind */
             kind: string;
-            /**
-             * Lowest
-             * @description Row i starts at 10 ** ((lowest + i) / per_decade) microseconds.
-             */
+            /** @description Row i starts at 10 ** ((lowest + i) / per_decade) microseconds. */
             lowest: number;
-            /**
-             * Per Decade
-             * @description Rows per power of ten in microseconds.
-             */
+            /** @description Rows per power of ten in microseconds. */
             per_decade: number;
-            /**
-             * Resolution
-             * @description Resolution of the stored intervals that the columns consist of.
-             */
+            /** @description Resolution of the stored intervals that the columns consist of. */
             resolution: string;
-            /**
-             * Seconds
-             * @description Number of seconds of each column with data; 0 = no data. For a column that has not ended, the seconds so far.
-             */
+            /** @description Number of seconds of each column with data; 0 = no data. For a column that has not ended, the seconds so far. */
             seconds: number[];
-            /**
-             * Step
-             * @description Duration of a column in seconds.
-             */
+            /** @description Duration of a column in seconds. */
             step: number;
         };
-        /**
-         * LdapOut
-         * @description LDAP settings. Queries that a template or an attribute replaces are omitted.
-         */
+        /** @description LDAP settings. Queries that a template or an attribute replaces are omitted. */
         LdapOut: {
-            /** Bind Dn */
             bind_dn: string;
-            /** Bind Pass */
             bind_pass: string;
-            /** Ca Cert */
             ca_cert: string;
-            /** Cache Ttl */
             cache_ttl: number;
             /**
-             * Cba
              * @default false
              * @constant
              */
             cba?: false;
-            /** Control Plane */
             control_plane: boolean;
             /**
-             * Data Plane
              * @default false
              * @constant
              */
             data_plane?: false;
-            /** Directory Timeout S */
             directory_timeout_s: number;
-            /** Dn Group Attr */
             dn_group_attr: string;
             dn_group_query?: components["schemas"]["LdapQuery"] | null;
-            /** Starttls */
             starttls: boolean;
-            /** Uris */
             uris: string[];
             user_dn_query?: components["schemas"]["LdapQuery"] | null;
-            /** User Dn Template */
             user_dn_template: string;
         };
-        /** LdapQuery */
         LdapQuery: {
-            /**
-             * Base
-             * @default
-             */
+            /** @default  */
             base?: string;
-            /** Filter */
             filter: string;
             /**
-             * Scope
              * @default subtree
              * @enum {string}
              */
             scope?: "base" | "one" | "subtree";
         };
-        /** License */
+        /** @enum {string} */
+        LeaderChange: "started" | "stopped" | "expired" | "handed_over" | "more_agents";
         License: {
-            /** Activation Date */
             activation_date: string;
-            /** Cluster Name */
             cluster_name: string | null;
-            /** Expiration Date */
             expiration_date: string;
-            /** Expired */
             expired: boolean;
-            /** Features */
             features: string[];
-            /** Flash Shards In Use */
             flash_shards_in_use: number;
-            /** Flash Shards Limit */
             flash_shards_limit: number | null;
-            /** Key */
             key: string;
-            /** License */
             license: string;
-            /** Owner */
             owner: string | null;
-            /** Ram Shards In Use */
             ram_shards_in_use: number;
-            /** Ram Shards Limit */
             ram_shards_limit: number | null;
-            /** Shards Limit */
             shards_limit: number;
-            /** Type */
             type: string;
         };
-        /**
-         * LicenseUpdate
-         * @description Accepted without effect, so that scripts that install a license work.
-         */
+        /** @description Accepted without effect, so that scripts that install a license work. */
         LicenseUpdate: {
-            /** License */
             license: string;
         };
-        /**
-         * Limit
-         * @description A limit of the SLA and the measured value.
-         */
+        /** @description A limit of the SLA and the measured value. */
         Limit: {
-            /** Kept */
             kept: boolean;
-            /** Limit */
             limit: number;
-            /** Name */
             name: string;
-            /** Value */
             value: number | null;
         };
-        /**
-         * Load
-         * @description Execution of the load generator on one node.
-         */
+        /** @description Execution of the load generator on one node. */
         Load: {
-            /** Detail */
             detail: string;
-            /** Node Uid */
             node_uid: number;
-            /** Phase */
             phase: number;
-            /** Repetition */
             repetition: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "waiting" | "running" | "stopping" | "ended" | "failed" | "skipped";
-            /** Warnings */
             warnings: string[];
         };
-        /** Loading */
         Loading: {
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "idle" | "in_progress";
         };
-        /** LocationCheck */
         LocationCheck: {
-            /**
-             * Error
-             * @description Why it failed; otherwise empty.
-             */
+            /** @description Why it failed; otherwise empty. */
             error: string;
-            /**
-             * Error Code
-             * @default
-             */
+            /** @default  */
             error_code?: string;
-            /**
-             * Name
-             * @description `write`, `read`, `list`, or `delete`.
-             */
+            /** @description `write`, `read`, `list`, or `delete`. */
             name: string;
-            /** Ok */
             ok: boolean;
         };
-        /**
-         * LocationChecks
-         * @description Results of a test of a location, in order. The test ends at the first failure.
-         */
+        /** @description Results of a test of a location, in order. The test ends at the first failure. */
         LocationChecks: {
-            /** Checks */
             checks: components["schemas"]["LocationCheck"][];
-            /**
-             * Node Uid
-             * @description Node that tested the location.
-             */
+            /** @description Node that tested the location. */
             node_uid: number;
         };
-        /**
-         * LocationSettings
-         * @description Fields of the location, without secrets. Users who are not administrators see only the type.
-         */
+        /** @description Fields of the location, without secrets. Users who are not administrators see only the type. */
         LocationSettings: {
-            /**
-             * Type
-             * @enum {string}
-             */
+            /** @enum {string} */
             type: "mount_point" | "s3" | "gs" | "abs" | "ftp" | "sftp" | "url";
         } & {
             [key: string]: unknown;
         };
-        /**
-         * LocationTest
-         * @description A location that is not stored.
-         */
+        /** @description A location that is not stored. */
         LocationTest: {
-            /** Location */
             location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
-            /**
-             * Node Uid
-             * @description Node that tests the location; missing: any connected node.
-             */
+            /** @description Node that tests the location; missing: any connected node. */
             node_uid?: number;
         };
-        /**
-         * LocationUpdate
-         * @description Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same.
-         */
+        /** @description Omitted fields keep their values. Secrets that `location` does not contain keep their values if its type is the same. */
         LocationUpdate: {
             /**
-             * Delete Identities
              * @description Public keys whose stored private keys are deleted.
              * @default []
              */
             delete_identities?: string[];
             /**
-             * Identities
              * @description Private keys, one per line, that are added.
              * @default
              */
             identities?: string;
-            /** Location */
             location?: (components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"]) | null;
-            /** Name */
             name?: string | null;
-            /**
-             * Recipients
-             * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted. Existing backups are not changed.
-             */
+            /** @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted. Existing backups are not changed. */
             recipients?: string[] | null;
         };
-        /** LoginForm */
         LoginForm: {
-            /**
-             * Code
-             * @description Code from the authenticator app, or a recovery code.
-             */
+            /** @description Code from the authenticator app, or a recovery code. */
             code?: string | null;
-            /**
-             * New Password
-             * @description New password, which replaces all current ones. Required if the password has expired.
-             */
+            /** @description New password, which replaces all current ones. Required if the password has expired. */
             new_password?: string | null;
-            /** Password */
             password: string;
-            /**
-             * Secret
-             * @description Secret of `/v1/session/second_factor`, with its `code`: turns on two-factor authentication if the policy requires it.
-             */
+            /** @description Secret of `/v1/session/second_factor`, with its `code`: turns on two-factor authentication if the policy requires it. */
             secret?: string | null;
-            /** Username */
             username: string;
         };
         /**
-         * MachineCheck
-         * @description A setting of the machine, and whether it is suitable.
+         * @description From harmless to severe.
+         * @enum {string}
          */
+        LossEffect: "none" | "overbooked" | "fewer_copies" | "unavailable";
+        LossOutcome: {
+            /** @description The effect as a message. */
+            description: string;
+            /** @description `none`: all data stays available, and all lost shards can be rebuilt. `overbooked`: the rebuilt shards would exceed the memory of the other nodes. `fewer_copies`: shards cannot be rebuilt until the nodes return. `unavailable`: data has no other complete copy, or fewer than half of the nodes remain. */
+            effect: components["schemas"]["LossEffect"];
+            /** @description Whether it is the loss of the node with the highest sum of memory limits. */
+            is_largest: boolean;
+            /** @description Sum of their memory limits in bytes. */
+            memory: number;
+            /** @description Uids of the lost nodes. */
+            nodes: number[];
+            /** @description Number of lost shards that fit on no remaining node. */
+            not_rebuilt: number;
+            /** @description Number of lost shards that fit only because memory may be overbooked. */
+            overbooked: number;
+            /** @description Zone that is lost, in lower case; empty for the loss of one node. */
+            rack_id: string;
+            /** @description Number of lost shards. */
+            shards: number;
+            /** @description Names of their databases. */
+            unavailable_databases: string[];
+            /** @description Number of replication pairs without another complete copy. */
+            unavailable_pairs: number;
+        };
+        /** @description A setting of the machine, and whether it is suitable. */
         MachineCheck: {
-            /**
-             * Apply
-             * @description Shell commands for the distribution of the node that change the setting until the machine restarts. Run them as root. Empty if there are none.
-             */
+            /** @description Shell commands for the distribution of the node that change the setting until the machine restarts. Run them as root. Empty if there are none. */
             apply: string;
-            /**
-             * Costs
-             * @description Effect of a wrong value.
-             */
+            /** @description Effect of a wrong value. */
             costs: string;
-            /** Good */
             good: boolean;
-            /**
-             * Mends
-             * @description Command that fixes the setting.
-             */
+            /** @description Command that fixes the setting. */
             mends: string;
-            /** Name */
             name: string;
-            /**
-             * Optional
-             * @description Whether the setting only matters for exact measurements. A bad value is then not a problem of the node.
-             */
+            /** @description Whether the setting only matters for exact measurements. A bad value is then not a problem of the node. */
             optional: boolean;
-            /**
-             * Persist
-             * @description Shell commands that change the setting from the next restart on; empty if there are none.
-             */
+            /** @description Shell commands that change the setting from the next restart on; empty if there are none. */
             persist: string;
-            /** Value */
             value: string;
         };
-        /**
-         * MaintenanceOffRequest
-         * @description Body of a request to end maintenance, as in the Redis Enterprise REST API.
-         */
+        /** @description Body of a request to end maintenance, as in the Redis Enterprise REST API. */
         MaintenanceOffRequest: {
             /**
-             * Skip Shards Restore
              * @description Do not restore the placement and the roles of shards.
              * @default false
              */
             skip_shards_restore?: boolean;
             /**
-             * Snapshot Name
              * @description Snapshot to restore. Default: the latest maintenance snapshot.
              * @default
              */
             snapshot_name?: string;
         };
-        /**
-         * MaintenanceOnRequest
-         * @description Body of a request to start maintenance, as in the Redis Enterprise REST API.
-         */
+        /** @description Body of a request to start maintenance, as in the Redis Enterprise REST API. */
         MaintenanceOnRequest: {
             /**
-             * Evict Active Active Replica
              * @description Accepted without effect.
              * @default true
              */
             evict_active_active_replica?: boolean;
             /**
-             * Evict Dbs
              * @description Uids of databases whose replicas are moved in any case.
              * @default []
              */
             evict_dbs?: string[];
             /**
-             * Evict Ha Replica
              * @description Move replicas to other nodes with enough free memory.
              * @default true
              */
             evict_ha_replica?: boolean;
             /**
-             * Keep Slave Shards
              * @description Deprecated: same as `evict_ha_replica` false.
              * @default false
              */
             keep_slave_shards?: boolean;
             /**
-             * Overwrite Snapshot
              * @description Replace the snapshot of an earlier maintenance start.
              * @default false
              */
             overwrite_snapshot?: boolean;
         };
-        /** MaintenanceSnapshot */
         MaintenanceSnapshot: {
-            /** Created Time */
             created_time: string;
-            /** Name */
             name: string;
-            /** Node Uid */
             node_uid: string;
         };
-        /**
-         * MappingChanges
-         * @description Omitted fields keep their values. `…email_alerts` fields are accepted without effect.
-         */
+        /** @description Omitted fields keep their values. `…email_alerts` fields are accepted without effect. */
         MappingChanges: {
-            /** Dn */
             dn?: string | null;
-            /** Email */
             email?: string | null;
-            /** Name */
             name?: string | null;
-            /** Role Uids */
+            /** @description Management role. Alternative to `role_uids`. */
+            role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
             role_uids?: number[] | null;
         };
-        /** MappingOut */
         MappingOut: {
-            /** Dn */
             dn: string;
-            /** Email */
             email: string;
-            /** Name */
             name: string;
-            /** Role Uids */
+            /** @description Management role of the role. */
+            role: string;
             role_uids: number[];
-            /** Uid */
             uid: number;
         };
-        /**
-         * MeasuredOutage
-         * @description Time without successful operations on a shard, as measured by the load generator: from the last success to the next one.
-         */
+        /** @description Time without successful operations on a shard, as measured by the load generator: from the last success to the next one. */
         MeasuredOutage: {
-            /**
-             * Began
-             * @description Epoch seconds.
-             */
+            /** @description Epoch seconds. */
             began: number;
-            /** Ended */
             ended: number | null;
-            /** Errors */
             errors: {
                 [key: string]: number;
             };
-            /**
-             * Lost
-             * @description Requests without a reply.
-             */
+            /** @description Requests without a reply. */
             lost: number;
-            /** Retried */
             retried: number;
-            /** Seconds */
             seconds: number;
-            /**
-             * Shard
-             * @description address:port
-             */
+            /** @description address:port */
             shard: string;
         };
-        /**
-         * MemoryFillOut
-         * @description Number of keys that fill the memory, and what it is computed from.
-         */
+        /** @description Number of keys that fill the memory, and what it is computed from. */
         MemoryFillOut: {
-            /**
-             * Basis
-             * @enum {string}
-             */
+            /** @enum {string} */
             basis: "database" | "nodes";
-            /**
-             * Formula
-             * @description The computation as text.
-             */
+            /** @description The computation as text. */
             formula: string;
-            /**
-             * Keys
-             * @description Keys of the database; 0 if no memory is left.
-             */
+            /** @description Keys of the database; 0 if no memory is left. */
             keys: number;
-            /** Keys Per Server */
             keys_per_server: number;
-            /**
-             * Memory
-             * @description Memory of the basis in bytes, including replicas.
-             */
+            /** @description Memory of the basis in bytes, including replicas. */
             memory: number;
-            /** Overhead */
             overhead: number;
-            /**
-             * Reserve Bytes
-             * @description Memory that is left free, on all nodes together.
-             */
+            /** @description Memory that is left free, on all nodes together. */
             reserve_bytes: number;
-            /** Servers */
             servers: number;
-            /** Share Of Memory */
             share_of_memory: number;
-            /**
-             * Value Bytes
-             * @description Size of a value: the largest average of the phases that write.
-             */
+            /** @description Size of a value: the largest average of the phases that write. */
             value_bytes: number;
         };
-        /** MigrationReply */
         MigrationReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null in a dry run or if no shard has to move.
-             */
+            /** @description Uid of the action; null in a dry run or if no shard has to move. */
             action_uid: string | null;
-            /**
-             * Address Changes
-             * @description Addresses that clients have to stop using (extension).
-             */
+            /** @description Addresses that clients have to stop using (extension). */
             address_changes: components["schemas"]["AddressChange"][];
-            /** Description */
             description: string;
         };
-        /**
-         * MigrationRequest
-         * @description Body of a migration request, as in the Redis Enterprise REST API.
-         */
+        /** @description Body of a migration request, as in the Redis Enterprise REST API. */
         MigrationRequest: {
-            /**
-             * Dry Run
-             * @default false
-             */
+            /** @default false */
             dry_run?: boolean;
             /**
-             * Override Rack Policy
              * @description Whether the copies of a pair of a rack-aware database can be in one zone.
              * @default false
              */
             override_rack_policy?: boolean;
             /**
-             * Preserve Roles
              * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
              * @default false
              */
             preserve_roles?: boolean;
-            /**
-             * Target Node Uid
-             * @description Uid of the target node. `target_node` is accepted as another name.
-             */
+            /** @description Uid of the target node. `target_node` is accepted as another name. */
             target_node_uid: number;
         };
-        /**
-         * MonthOfDatabase
-         * @description Availability of a database in one month. `served`, `failed`, and `unknown` add up to the counted time.
-         */
+        /** @description Availability of a database in one month. `served`, `failed`, and `unknown` add up to the counted time. */
         MonthOfDatabase: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Counted From
-             * @description Start of the counted time, ISO 8601.
-             */
+            /** @description Start of the counted time, ISO 8601. */
             counted_from: string;
-            /**
-             * Counted Until
-             * @description End of the counted time so far, ISO 8601.
-             */
+            /** @description End of the counted time so far, ISO 8601. */
             counted_until: string;
-            /**
-             * Failed
-             * @description Seconds in which at least one slot was not served.
-             */
+            /** @description Seconds in which at least one slot was not served. */
             failed: number;
             /**
-             * Month
              * @description Calendar month in UTC.
              * @example 2026-11
              */
             month: string;
-            /** Name */
             name: string;
-            /**
-             * Percent
-             * @description Served seconds in percent of served and failed seconds, rounded down to five digits; null if nothing is known.
-             */
+            /** @description Served seconds in percent of served and failed seconds, rounded down to five digits; null if nothing is known. */
             percent: number | null;
-            /**
-             * Served
-             * @description Seconds in which all slots were served.
-             */
+            /** @description Seconds in which all slots were served. */
             served: number;
-            /**
-             * Unknown
-             * @description Seconds in which nothing is known. They never count as served.
-             */
+            /** @description Seconds in which nothing is known. They never count as served. */
             unknown: number;
         };
-        /**
-         * MountPoint
-         * @description A folder that all nodes can access at the same path, usually a network file system.
-         */
+        /** @description A folder that all nodes can access at the same path, usually a network file system. */
         MountPoint: {
-            /** Path */
             path: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -10160,1145 +8109,607 @@ export interface components {
              */
             type: "mount_point";
         };
-        /**
-         * Move
-         * @description A planned move of one shard of a replication pair. It is complete when the old shard is removed.
-         */
+        /** @description A planned move of one shard of a replication pair. It is complete when the old shard is removed. */
         Move: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Newcomer Uid
-             * @description Shard that replaces it; missing if there is none.
-             */
+            /** @description Shard that replaces it; missing if there is none. */
             newcomer_uid?: string;
-            /** Pair */
             pair: number;
-            /**
-             * Shard Uid
-             * @description Shard that is removed; missing if a copy is only added.
-             */
+            /** @description Shard that is removed; missing if a copy is only added. */
             shard_uid?: string;
-            /**
-             * To Node Uid
-             * @description Node of the new shard.
-             */
+            /** @description Node of the new shard. */
             to_node_uid?: number;
         };
-        /** MultiFailoverRequest */
         MultiFailoverRequest: {
-            /**
-             * Dry Run
-             * @default false
-             */
+            /** @default false */
             dry_run?: boolean;
             /**
-             * Force
              * @description Promote the replica without waiting for the primary. Writes that were not replicated are lost.
              * @default false
              */
             force?: boolean;
             /**
-             * Shard Uids
              * @description Primaries of one database.
              * @default []
              */
             shard_uids?: (string | number)[];
         };
-        /** MultiMigrationRequest */
         MultiMigrationRequest: {
-            /**
-             * Dry Run
-             * @default false
-             */
+            /** @default false */
             dry_run?: boolean;
             /**
-             * Max Concurrent Bdb Migrations
              * @description Maximum number of databases to migrate at the same time; 0 = all.
              * @default 0
              */
             max_concurrent_bdb_migrations?: number;
             /**
-             * Override Rack Policy
              * @description Whether the copies of a pair of a rack-aware database can be in one zone.
              * @default false
              */
             override_rack_policy?: boolean;
             /**
-             * Preserve Roles
              * @description Accepted without effect: roles are always kept, so a moved primary stays a primary.
              * @default false
              */
             preserve_roles?: boolean;
             /**
-             * Shard Uids
              * @description Shards of one or more databases.
              * @default []
              */
             shard_uids?: (string | number)[];
-            /**
-             * Target Node Uid
-             * @description Uid of the target node. `target_node` is accepted as another name.
-             */
+            /** @description Uid of the target node. `target_node` is accepted as another name. */
             target_node_uid: number;
         };
-        /**
-         * NewAcl
-         * @description A new Redis ACL. `min_version` and `max_version` are accepted without effect.
-         */
+        /** @description A new Redis ACL. `min_version` and `max_version` are accepted without effect. */
         NewAcl: {
-            /**
-             * Acl
-             * @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`.
-             */
+            /** @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`. */
             acl: string;
-            /** Name */
             name: string;
         };
-        /**
-         * NewBackupKey
-         * @description A key pair in the age format.
-         */
+        /** @description A key pair in the age format. */
         NewBackupKey: {
-            /**
-             * Identity
-             * @description Private key. It is not stored: save it in a safe place.
-             */
+            /** @description Private key. It is not stored: save it in a safe place. */
             identity: string;
-            /**
-             * Recipient
-             * @description Public key.
-             */
+            /** @description Public key. */
             recipient: string;
         };
-        /** NewCaRequest */
         NewCaRequest: {
             /**
-             * Common Name
              * @description Name of the CA. Default: a unique name.
              * @default
              */
             common_name?: string;
-            /**
-             * Organization
-             * @default
-             */
+            /** @default  */
             organization?: string;
         };
-        /** NewCertificate */
         NewCertificate: {
-            /**
-             * Certificate
-             * @description PEM: the certificate of the console, followed by the intermediate CA certificates in order.
-             */
+            /** @description PEM: the certificate of the console, followed by the intermediate CA certificates in order. */
             certificate: string;
-            /**
-             * Key
-             * @description Private key (PEM) without a passphrase.
-             */
+            /** @description Private key (PEM) without a passphrase. */
             key: string;
             /**
-             * Name
              * @description One of api, cm, metrics_exporter, which share one certificate.
              * @example api
              */
             name: string;
         };
-        /** NewCertificates */
         NewCertificates: {
-            /** Certificates */
             certificates: components["schemas"]["NewCertificate"][];
         };
-        /** NewConsoleBackup */
         NewConsoleBackup: {
-            /**
-             * Location Uid
-             * @description Location of the backup. Default: the location of the schedule, or the only location.
-             */
+            /** @description Location of the backup. Default: the location of the schedule, or the only location. */
             location_uid?: number | null;
         };
-        /**
-         * NewLdapSettings
-         * @description Omitted fields keep their values. `cba_…` fields (authentication by certificate) are accepted without effect.
-         */
+        /** @description Omitted fields keep their values. `cba_…` fields (authentication by certificate) are accepted without effect. */
         NewLdapSettings: {
-            /**
-             * Bind Dn
-             * @description DN of the account that searches for entries; empty: search anonymously.
-             */
+            /** @description DN of the account that searches for entries; empty: search anonymously. */
             bind_dn?: string | null;
-            /**
-             * Bind Pass
-             * @description Password of `bind_dn`. Omit it or send *** to keep it. It is removed if `uris`, `bind_dn`, `ca_cert`, or `starttls` changes.
-             */
+            /** @description Password of `bind_dn`. Omit it or send *** to keep it. It is removed if `uris`, `bind_dn`, `ca_cert`, or `starttls` changes. */
             bind_pass?: string | null;
-            /**
-             * Ca Cert
-             * @description CA certificates (PEM) to trust instead of the system's; empty: trust the system's.
-             */
+            /** @description CA certificates (PEM) to trust instead of the system's; empty: trust the system's. */
             ca_cert?: string | null;
-            /**
-             * Cache Ttl
-             * @description Seconds for which a correct password is cached.
-             */
+            /** @description Seconds for which a correct password is cached. */
             cache_ttl?: number | null;
-            /** Cba */
             cba?: false | null;
-            /**
-             * Control Plane
-             * @description Whether users of the console sign in with the directory.
-             */
+            /** @description Whether users of the console sign in with the directory. */
             control_plane?: boolean | null;
-            /**
-             * Data Plane
-             * @description Not supported: database users have passwords in the engine.
-             */
+            /** @description Not supported: database users have passwords in the engine. */
             data_plane?: false | null;
-            /** Directory Timeout S */
             directory_timeout_s?: number | null;
-            /**
-             * Dn Group Attr
-             * @description Attribute with a user's groups, such as `memberOf`. Replaces `dn_group_query`.
-             */
+            /** @description Attribute with a user's groups, such as `memberOf`. Replaces `dn_group_query`. */
             dn_group_attr?: string | null;
             /** @description Query for a user's groups, with %D as the DN of the user. */
             dn_group_query?: components["schemas"]["LdapQuery"] | null;
-            /** Starttls */
             starttls?: boolean | null;
-            /**
-             * Uris
-             * @description LDAP servers. The first one that responds is used.
-             */
+            /** @description LDAP servers. The first one that responds is used. */
             uris?: string[] | null;
             user_dn_query?: components["schemas"]["LdapQuery"] | null;
-            /**
-             * User Dn Template
-             * @description DN of users, with %u as the username. Replaces `user_dn_query`.
-             */
+            /** @description DN of users, with %u as the username. Replaces `user_dn_query`. */
             user_dn_template?: string | null;
         };
-        /**
-         * NewLocation
-         * @description A location that databases can use for their backups.
-         */
+        /** @description A location that databases can use for their backups. */
         NewLocation: {
             /**
-             * Identities
              * @description Private keys (`AGE-SECRET-KEY-1…`), one per line, for restores and verifications. Never returned.
              * @default
              */
             identities?: string;
-            /** Location */
             location: components["schemas"]["MountPoint"] | components["schemas"]["S3"] | components["schemas"]["GoogleStorage"] | components["schemas"]["AzureBlob"] | components["schemas"]["Ftp"] | components["schemas"]["Sftp"] | components["schemas"]["Url"];
-            /**
-             * Name
-             * @description Unique name, 1-120 characters.
-             */
+            /** @description Unique name, 1-120 characters. */
             name: string;
             /**
-             * Recipients
              * @description Public keys in the age format (`age1…`). Backups are encrypted for all of them; empty: not encrypted.
              * @default []
              */
             recipients?: string[];
         };
-        /** NewMapping */
         NewMapping: {
-            /**
-             * Dn
-             * @description DN of the group.
-             */
+            /** @description DN of the group. */
             dn: string;
-            /**
-             * Email
-             * @default
-             */
+            /** @default  */
             email?: string;
-            /** Name */
             name: string;
-            /**
-             * Role Uids
-             * @description Uid of one role of /v1/roles.
-             */
-            role_uids: number[];
+            /** @description Management role. Alternative to `role_uids`. */
+            role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
+            role_uids?: number[] | null;
         };
-        /** NewOidcSettings */
         NewOidcSettings: {
             /**
-             * Ca
              * @description CA certificates (PEM) to trust for the provider instead of the system's; empty: trust the system's.
              * @default
              */
             ca?: string;
-            /** Client Id */
             client_id: string;
-            /**
-             * Client Secret
-             * @description Client secret; empty: use PKCE only. Default: unchanged, if `issuer` and `client_id` are the same.
-             */
+            /** @description Client secret; empty: use PKCE only. Default: unchanged, if `issuer` and `client_id` are the same. */
             client_secret?: string | null;
-            /**
-             * Default Role Uid
-             * @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard.
-             */
+            /** @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard. */
             default_role_uid?: number | null;
-            /**
-             * Enabled
-             * @default true
-             */
+            /** @default true */
             enabled?: boolean;
-            /**
-             * Groups Claim
-             * @default groups
-             */
+            /** @default groups */
             groups_claim?: string;
-            /**
-             * Issuer
-             * @description Issuer URL, exactly as in the provider's tokens.
-             */
+            /** @description Issuer URL, exactly as in the provider's tokens. */
             issuer: string;
             /**
-             * Name
              * @description Text of the sign-in button.
              * @default single sign-on
              */
             name?: string;
             /**
-             * Roles
              * @description Roles by group. At each sign-in, the first entry whose group contains the user applies.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
-            /**
-             * Scope
-             * @default openid profile email
-             */
+            /** @default openid profile email */
             scope?: string;
             /**
-             * Username Claim
              * @description Claim with the username.
              * @default email
              */
             username_claim?: string;
         };
-        /** NewPasswordRequest */
         NewPasswordRequest: {
-            /** New Password */
             new_password: string;
-            /**
-             * Username
-             * @description Username. Default: the signed-in user.
-             */
+            /** @description Username. Default: the signed-in user. */
             username?: string | null;
         };
-        /** NewRole */
         NewRole: {
-            /**
-             * Management
-             * @enum {string}
-             */
+            /** @enum {string} */
             management: "admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none";
-            /** Name */
             name: string;
             /**
-             * Resources
              * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
              * @default []
              */
             resources?: components["schemas"]["Resources"][];
         };
-        /** NewServiceToken */
         NewServiceToken: {
-            /**
-             * Name
-             * @description Purpose of the token. Names are unique.
-             */
+            /** @description Purpose of the token. Names are unique. */
             name: string;
-            /**
-             * Role
-             * @description Management role. Alternative to `role_uids`.
-             */
+            /** @description Management role. Alternative to `role_uids`. */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
-            /**
-             * Role Uids
-             * @description Uid of one role of /v1/roles.
-             */
+            /** @description Uid of one role of /v1/roles. */
             role_uids?: number[] | null;
-            /**
-             * Ttl
-             * @description Lifetime in seconds. Default: the token does not expire.
-             */
+            /** @description Lifetime in seconds. Default: the token does not expire. */
             ttl?: number | null;
         };
-        /** NewUpload */
         NewUpload: {
-            /**
-             * Bytes
-             * @description Size of the file.
-             */
+            /** @description Size of the file. */
             bytes: number;
-            /**
-             * Location Uid
-             * @description Location in which the file is stored until it is imported. Default: the location of the database's schedule, or the only location.
-             */
+            /** @description Location in which the file is stored until it is imported. Default: the location of the database's schedule, or the only location. */
             location_uid?: number;
-            /**
-             * Name
-             * @description Name of the file.
-             */
+            /** @description Name of the file. */
             name: string;
         };
-        /** NewUser */
         NewUser: {
-            /**
-             * Auth Method
-             * @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory.
-             */
+            /** @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory. */
             auth_method?: ("regular" | "sso" | "ldap") | null;
             /**
-             * Email
-             * @description Username to sign in with.
+             * @description Username to sign in with. Users without an email address sign in with `name`.
+             * @default
              */
-            email: string;
+            email?: string;
             /**
-             * Name
+             * @description Users can authenticate to databases with both `email` and `name`.
              * @default
              */
             name?: string;
-            /**
-             * Password
-             * @description Required unless `auth_method` is `sso`.
-             */
+            /** @description Required unless `auth_method` is `sso`. */
             password?: string | null;
-            /** Role */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
-            /**
-             * Role Uids
-             * @description Uid of one role of /v1/roles. Alternative to `role`.
-             */
+            /** @description Uids of roles of /v1/roles. Alternative to `role`. The management permissions of one of them must include those of the others. An empty list means no role. */
             role_uids?: number[] | null;
         };
-        /** NewWebhook */
         NewWebhook: {
             /**
-             * Ca
              * @description CA certificates (PEM) to trust; empty: trust those of the console's machine.
              * @default
              */
             ca?: string;
-            /**
-             * Enabled
-             * @default true
-             */
+            /** @default true */
             enabled?: boolean;
             /**
-             * Events
              * @description Alarms, all events of the log, or the audit log (webhook and syslog only).
              * @default alarms
              * @enum {string}
              */
             events?: "alarms" | "all" | "audit";
             /**
-             * Kind
              * @description Kind of receiver: any program, Prometheus Alertmanager, email, or a syslog server.
              * @default webhook
              * @enum {string}
              */
             kind?: "webhook" | "alertmanager" | "email" | "syslog";
-            /**
-             * Min Severity
-             * @description Default: WARNING, for the audit log INFO. In the audit log, rejected and failed requests are warnings.
-             */
+            /** @description Default: WARNING, for the audit log INFO. In the audit log, rejected and failed requests are warnings. */
             min_severity?: ("INFO" | "WARNING" | "ERROR") | null;
-            /** Name */
             name: string;
             /**
-             * Secret
              * @description Key that signs messages; empty: messages are not signed.
              * @default
              */
             secret?: string;
-            /**
-             * Url
-             * @description `https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. For syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601).
-             */
+            /** @description `https://` or `http://` without user and password. For email, `mailto:` and addresses separated by commas. For syslog, `syslog+tls://` or `syslog+tcp://`, host and port (defaults: 6514, 601). */
             url: string;
         };
-        /**
-         * NoFields
-         * @description An empty object.
-         */
+        /** @description An empty object. */
         NoFields: Record<string, never>;
-        /**
-         * Node
-         * @description The most used fields. Responses contain all fields of the Redis Enterprise REST API.
-         */
+        /** @description The most used fields. Responses contain all fields of the Redis Enterprise REST API. */
         Node: {
-            /** Accept Servers */
             accept_servers: boolean;
-            /** Addr */
             addr: string;
-            /**
-             * Agent Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             agent_status: "connected" | "lost";
-            /** Agent Version */
             agent_version: string;
-            /** Architecture */
             architecture: string;
-            /**
-             * Bigredis Storage Path
-             * @description Path of the flash; empty without flash.
-             */
+            /** @description Path of the flash; empty without flash. */
             bigredis_storage_path: string;
-            /**
-             * Bigstore Enabled
-             * @description Whether the node has flash for databases on flash.
-             */
+            /** @description Whether the node has flash for databases on flash. */
             bigstore_enabled: boolean;
-            /**
-             * Bigstore Size
-             * @description Flash that shards can use, in bytes.
-             */
+            /** @description Flash that shards can use, in bytes. */
             bigstore_size: number;
-            /** Cores */
             cores: number;
             cpu_pinning: components["schemas"]["CpuPinning"];
             cpu_pinning_state: components["schemas"]["PinningState"];
             cpus?: components["schemas"]["Cpus"];
-            /**
-             * Engine Version
-             * @description Version of valkey-server; empty if it is not installed.
-             */
+            /** @description Version of valkey-server; empty if it is not installed. */
             engine_version: string;
-            /**
-             * Firewall
-             * @description `active` if the ports of shards are open to the nodes of the cluster only, `off` if the policy `shard_firewall` is off or a node has an agent of the previous release, `unavailable` if the agent cannot filter packets. Missing if the agent does not report it.
-             */
+            /** @description `active` if the ports of shards are open to the nodes of the cluster only, `off` if the policy `shard_firewall` is off or a node has an agent of the previous release, `unavailable` if the agent cannot filter packets. Missing if the agent does not report it. */
             firewall?: string;
-            /**
-             * Firewall Detail
-             * @description Why `firewall` is `unavailable`.
-             */
+            /** @description Why `firewall` is `unavailable`. */
             firewall_detail?: string;
-            /**
-             * Flash Shard Count
-             * @description Number of shards of databases on flash.
-             */
+            /** @description Number of shards of databases on flash. */
             flash_shard_count: number;
-            /**
-             * Free Ram
-             * @description Available memory of the machine, in bytes; missing without a recent sample.
-             */
+            /** @description Available memory of the machine, in bytes; missing without a recent sample. */
             free_ram?: number;
-            /** Hostname */
             hostname: string;
-            /**
-             * In Maintenance
-             * @description Whether the node is in maintenance: its shards were moved, and it gets no new ones.
-             */
+            /** @description Whether the node is in maintenance: its shards were moved, and it gets no new ones. */
             in_maintenance: boolean;
-            /** Last Seen */
             last_seen: string;
-            /**
-             * Machine Id
-             * @description Id of the machine. It is the same for all agents of a machine.
-             */
+            /** @description Id of the machine. It is the same for all agents of a machine. */
             machine_id: string;
-            /** Max Redis Servers */
             max_redis_servers: number;
-            /**
-             * Memtier Version
-             * @description Version of memtier_benchmark on the agent's PATH; empty if it is not installed.
-             */
+            /** @description Version of memtier_benchmark on the agent's PATH; empty if it is not installed. */
             memtier_version: string;
-            /** Os Family */
             os_family: string;
-            /** Os Name */
             os_name: string;
-            /** Os Version */
             os_version: string;
-            /** Persistent Storage Size */
             persistent_storage_size: number;
-            /**
-             * Probes Per Second
-             * @description Maximum number of PINGs and canary writes per second that each shard of the node receives. The agent lowers the rate when many engine processes share few cores.
-             */
+            /** @description Maximum number of PINGs and canary writes per second that each shard of the node receives. The agent lowers the rate when many engine processes share few cores. */
             probes_per_second?: number;
-            /**
-             * Rack Id
-             * @description Zone (rack) of the node; empty if it has none.
-             */
+            /** @description Zone (rack) of the node; empty if it has none. */
             rack_id: string;
-            /**
-             * Second Rack Id
-             * @description Second zone whose loss also takes the node down; empty if it has none.
-             */
+            /** @description Second zone whose loss also takes the node down; empty if it has none. */
             second_rack_id: string;
-            /** Shard Count */
             shard_count: number;
-            /** Shard List */
             shard_list: number[];
-            /** Software Version */
             software_version: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "decommissioning" | "down";
-            /** Total Memory */
             total_memory: number;
-            /** Uid */
             uid: number;
-            /**
-             * Unavailable Since
-             * @description Last contact with the machine or, if only the agent is lost, with the agent; missing while it is connected.
-             */
+            /** @description Last contact with the machine or, if only the agent is lost, with the agent; missing while it is connected. */
             unavailable_since?: string;
-            /** Uptime */
             uptime: number;
         } & {
             [key: string]: unknown;
         };
-        /** NodeAction */
         NodeAction: {
-            /** Error */
             error?: string;
-            /** Name */
             name: string;
-            /** Node Uid */
             node_uid: string;
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed" | "cancelled";
-            /** Task Id */
             task_id: string;
         };
-        /** NodeActions */
         NodeActions: {
-            /** Actions */
             actions: components["schemas"]["NodeAction"][];
         };
-        /**
-         * NodeFacts
-         * @description Description of a machine. Sizes are in bytes.
-         */
+        /** @description Description of a machine. Sizes are in bytes. */
         NodeFacts: {
-            /**
-             * Addresses
-             * @default []
-             */
+            /** @default [] */
             addresses?: string[];
-            /** Agent Version */
             agent_version: string;
-            /** Architecture */
             architecture: string;
-            /** Cores */
             cores: number;
             cpus?: components["schemas"]["CpuTopology"] | null;
-            /** Engine Version */
             engine_version: string;
             firewall?: components["schemas"]["FirewallReport"] | null;
-            /**
-             * Flash Path
-             * @default
-             */
+            /** @default  */
             flash_path?: string;
-            /**
-             * Flash Size
-             * @default 0
-             */
+            /** @default 0 */
             flash_size?: number;
-            /**
-             * Host
-             * @default []
-             */
+            /** @default false */
+            hides_internals?: boolean;
+            /** @default [] */
             host?: components["schemas"]["HostCheck"][];
-            /** Hostname */
             hostname: string;
-            /** Machine Id */
             machine_id: string;
-            /**
-             * Memtier Version
-             * @default
-             */
+            /** @default  */
             memtier_version?: string;
-            /** Os Family */
             os_family: string;
-            /** Os Name */
             os_name: string;
-            /** Os Version */
             os_version: string;
-            /** Probes Per Second */
             probes_per_second?: number | null;
-            /** Storage Path */
             storage_path: string;
-            /** Storage Size */
             storage_size: number;
-            /** Total Memory */
             total_memory: number;
-            /** Uptime */
             uptime: number;
         };
-        /**
-         * NodeHealth
-         * @description The most used fields.
-         */
+        /** @description The most used fields. */
         NodeHealth: {
-            /** Active Alerts */
             active_alerts: components["schemas"]["ActiveAlert"][];
-            /** Detailed Status */
             detailed_status: string;
-            /** Id */
             id: number;
-            /** In Maintenance */
             in_maintenance: boolean;
             memory: components["schemas"]["NodeMemory"];
-            /** Observed At */
             observed_at: number;
-            /**
-             * Role
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "leader" | "follower";
-            /** Shards */
             shards: components["schemas"]["ShardHealth"][];
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "warning" | "down";
-            /** Version */
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /** NodeMemory */
         NodeMemory: {
-            /** Free Provisional Ram */
             free_provisional_ram: number;
-            /** Free Ram */
             free_ram: number | null;
-            /** Overbooking Depth */
             overbooking_depth: number;
-            /** Total Provisional Ram */
             total_provisional_ram: number;
-            /** Total Ram */
             total_ram: number;
         };
-        /** NodeResult */
         NodeResult: {
-            /** Error */
             error?: string;
-            /** Node Uid */
             node_uid: number;
-            /** Result */
             result: boolean;
         };
-        /** NodeStats */
         NodeStats: {
-            /** Intervals */
             intervals: components["schemas"]["Interval"][];
-            /** Uid */
             uid: number;
         };
-        /** NodeStatus */
         NodeStatus: {
-            /** Cores */
             cores: number;
-            /** Free Provisional Ram */
             free_provisional_ram: number;
-            /** Free Ram */
             free_ram?: number;
-            /** Hostname */
             hostname: string;
-            /** Maintenance Snapshot */
             maintenance_snapshot?: components["schemas"]["MaintenanceSnapshot"];
-            /** Master Shards */
             master_shards: number[];
-            /** Node Overbooking Depth */
             node_overbooking_depth: number;
-            /** Node Status */
             node_status: string;
-            /**
-             * Provisional Flash
-             * @description Flash that is not assigned to shards, in bytes; missing without flash.
-             */
+            /** @description Flash that is not assigned to shards, in bytes; missing without flash. */
             provisional_flash?: number;
-            /**
-             * Role
-             * @description `master` for the node with the lowest uid, `slave` for the others.
-             */
+            /** @description `master` for the node with the lowest uid, `slave` for the others. */
             role: string;
-            /** Slave Shards */
             slave_shards: number[];
-            /** Software Version */
             software_version: string;
-            /** Software Version Sha */
             software_version_sha: string;
-            /** Total Memory */
             total_memory: number;
-            /** Total Provisional Ram */
             total_provisional_ram: number;
         };
         /**
-         * NodeUpdate
          * @description Fields of a node to change. Read-only and unknown fields are ignored, because clients send back the object that
          *     they received.
          */
         NodeUpdate: {
-            /**
-             * Accept Servers
-             * @description Whether the node can get new shards.
-             */
+            /** @description Whether the node can get new shards. */
             accept_servers?: boolean | null;
             cpu_pinning?: components["schemas"]["CpuPinningUpdate"] | null;
-            /** External Addr */
             external_addr?: string[] | null;
-            /** Max Listeners */
             max_listeners?: number | null;
-            /** Max Redis Forks */
             max_redis_forks?: number | null;
-            /**
-             * Max Redis Servers
-             * @description Maximum number of shards.
-             */
+            /** @description Maximum number of shards. */
             max_redis_servers?: number | null;
-            /**
-             * Max Slave Full Syncs
-             * @description Maximum number of concurrent full syncs of the node; -1 = as in the policy, 0 = unlimited.
-             */
+            /** @description Maximum number of concurrent full syncs of the node; -1 = as in the policy, 0 = unlimited. */
             max_slave_full_syncs?: number | null;
-            /**
-             * Rack Id
-             * @description Zone (rack) of the node; empty for none. Not case-sensitive.
-             */
+            /** @description Zone (rack) of the node; empty for none. Not case-sensitive. */
             rack_id?: string | null;
-            /** Recovery Path */
             recovery_path?: string | null;
-            /**
-             * Second Rack Id
-             * @description Second zone whose loss also takes the node down; empty for none.
-             */
+            /** @description Second zone whose loss also takes the node down; empty for none. */
             second_rack_id?: string | null;
         };
-        /**
-         * NodeUpgrade
-         * @description Upgrade of one database.
-         */
+        /** @description Upgrade of one database. */
         NodeUpgrade: {
-            /**
-             * Action Uid
-             * @description Uid of the action; empty in a dry run or without an upgrade.
-             */
+            /** @description Uid of the action; empty in a dry run or without an upgrade. */
             action_uid: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Description
-             * @description Description of the upgrade; empty if it is not possible.
-             */
+            /** @description Description of the upgrade; empty if it is not possible. */
             description: string;
-            /** Name */
             name: string;
-            /**
-             * Refused
-             * @description Reason why the database is not upgraded; empty if it is.
-             */
+            /** @description Reason why the database is not upgraded; empty if it is. */
             refused: string;
-            /** Steps */
             steps: string[];
         };
-        /**
-         * NodeUpgrades
-         * @description Databases with shards on the node, without those whose shards all run the installed engine version.
-         */
+        /** @description Databases with shards on the node, without those whose shards all run the installed engine version. */
         NodeUpgrades: {
-            /** Databases */
             databases: components["schemas"]["NodeUpgrade"][];
         };
-        /**
-         * NumaNode
-         * @description A group of cores with their own memory.
-         */
-        "NumaNode-Input": {
-            /** Cores */
+        /** @description A group of cores with their own memory. */
+        NumaNode: {
             cores: string;
-            /** Id */
             id: number;
         };
-        /** NumaNode */
-        "NumaNode-Output": {
-            /**
-             * Cores
-             * @description Its cores that are online and that the agent may use, for example `0-11,24-35`.
-             */
+        NumaNodeOut: {
+            /** @description Its cores that are online and that the agent may use, for example `0-11,24-35`. */
             cores: string;
-            /** Id */
             id: number;
         };
-        /** ObjectStats */
         ObjectStats: {
-            /** Intervals */
             intervals: components["schemas"]["Interval"][];
-            /** Uid */
             uid: string;
         };
-        /**
-         * OidcOut
-         * @description Settings of the provider without the client secret.
-         */
+        /** @description Settings of the provider without the client secret. */
         OidcOut: {
             /**
-             * Ca
              * @description CA certificates (PEM) to trust for the provider instead of the system's; empty: trust the system's.
              * @default
              */
             ca?: string;
-            /** Client Id */
             client_id: string;
-            /**
-             * Default Role Uid
-             * @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard.
-             */
+            /** @description Role of users in none of these groups; null: they are rejected. Without `roles` and a default role, assign roles to the users in Shardboard. */
             default_role_uid?: number | null;
-            /**
-             * Enabled
-             * @default true
-             */
+            /** @default true */
             enabled?: boolean;
-            /**
-             * Groups Claim
-             * @default groups
-             */
+            /** @default groups */
             groups_claim?: string;
-            /** Has Client Secret */
             has_client_secret: boolean;
-            /**
-             * Issuer
-             * @description Issuer URL, exactly as in the provider's tokens.
-             */
+            /** @description Issuer URL, exactly as in the provider's tokens. */
             issuer: string;
             /**
-             * Name
              * @description Text of the sign-in button.
              * @default single sign-on
              */
             name?: string;
-            /** Redirect Uri */
             redirect_uri: string;
             /**
-             * Roles
              * @description Roles by group. At each sign-in, the first entry whose group contains the user applies.
              * @default []
              */
             roles?: components["schemas"]["GroupRole"][];
-            /**
-             * Scope
-             * @default openid profile email
-             */
+            /** @default openid profile email */
             scope?: string;
             /**
-             * Username Claim
              * @description Claim with the username.
              * @default email
              */
             username_claim?: string;
         };
-        /** OldAddress */
         OldAddress: {
-            /** Addr */
             addr: string;
-            /**
-             * Until
-             * @description ISO 8601 time until which the address works; earlier if its node is removed.
-             */
+            /** @description ISO 8601 time until which the address works; earlier if its node is removed. */
             until: string;
         };
-        /**
-         * ParsedCommandLineOut
-         * @description A memtier_benchmark command line, converted to a workload.
-         */
+        /** @description A memtier_benchmark command line, converted to a workload. */
         ParsedCommandLineOut: {
-            /**
-             * Corrections
-             * @description Sentences about changed or omitted parts, for example typographic dashes.
-             */
+            /** @description Sentences about changed or omitted parts, for example typographic dashes. */
             corrections: string[];
-            /**
-             * Errors
-             * @description If not empty, `workload` is empty.
-             */
+            /** @description If not empty, `workload` is empty. */
             errors: components["schemas"]["CommandLineErrorOut"][];
-            /**
-             * Ignored
-             * @description Ignored options about the target or about files, which the console defines.
-             */
+            /** @description Ignored options about the target or about files, which the console defines. */
             ignored: string[];
-            /**
-             * Read As
-             * @description The command line without corrected mistakes and ignored options; empty on errors.
-             */
+            /** @description The command line without corrected mistakes and ignored options; empty on errors. */
             read_as: string;
-            /** Repetitions */
             repetitions: number | null;
-            /**
-             * Suggestion
-             * @description For a line of redis-benchmark or valkey-benchmark: a line of memtier_benchmark with the same load, if there is one.
-             */
+            /** @description For a line of redis-benchmark or valkey-benchmark: a line of memtier_benchmark with the same load, if there is one. */
             suggestion: string;
             workload: components["schemas"]["Workload"];
         };
-        /** PasswordChangeReply */
         PasswordChangeReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action to poll; missing if nothing changes.
-             */
+            /** @description Uid of the action to poll; missing if nothing changes. */
             action_uid?: string;
         };
-        /** PasswordRemovalRequest */
         PasswordRemovalRequest: {
-            /** Old Password */
             old_password: string;
-            /**
-             * Username
-             * @description Username. Default: the signed-in user.
-             */
+            /** @description Username. Default: the signed-in user. */
             username?: string | null;
         };
-        /** PasswordRequest */
         PasswordRequest: {
-            /** Password */
             password: string;
         };
-        /**
-         * Percentile
-         * @description Point of the latency distribution: this percentage of all requests took at most `ms`.
-         */
+        /** @description Point of the latency distribution: this percentage of all requests took at most `ms`. */
         Percentile: {
-            /** Ms */
             ms: number;
-            /**
-             * Percentile
-             * @description 0-100; 100 is the slowest request.
-             */
+            /** @description 0-100; 100 is the slowest request. */
             percentile: number;
         };
-        /**
-         * Phase
-         * @description A phase of a run. Its options replace those of the workload of the run.
-         */
+        /** @description A phase of a run. Its options replace those of the workload of the run. */
         Phase: {
-            /** Command Line */
             command_line?: string | null;
             /** @description Search for the highest rate instead of one measurement. Only in the last phase. */
             find_max?: components["schemas"]["FindMax"] | null;
-            /** Name */
             name: string;
             workload?: components["schemas"]["Workload"] | null;
         };
-        /** PhaseOut */
         PhaseOut: {
             find_max?: components["schemas"]["FindMax"] | null;
-            /** Name */
             name: string;
             workload: components["schemas"]["Workload"];
         };
-        /**
-         * PinningState
-         * @description The pinning that the agent has applied.
-         */
+        /** @description The pinning that the agent has applied. */
         PinningState: {
-            /**
-             * Detail
-             * @description Why the setting, or a part of it, is not applied.
-             */
+            /** @description Why the setting, or a part of it, is not applied. */
             detail: string;
-            /**
-             * Proxy
-             * @description Cores of the proxy; empty if it is not pinned.
-             */
+            /** @description Cores of the proxy; empty if it is not pinned. */
             proxy: string;
-            /**
-             * Shards
-             * @description Cores of each running shard by uid; empty without pinning.
-             */
+            /** @description Cores of each running shard by uid; empty without pinning. */
             shards: {
                 [key: string]: components["schemas"]["ShardCores"];
             };
-            /**
-             * State
-             * @enum {string}
-             */
+            /** @enum {string} */
             state: "off" | "active" | "failed";
         };
-        /**
-         * PlannedDrill
-         * @description A failure drill in the last phase. Requires the policy `drills_enabled` and the role `admin`.
-         */
+        /** @description A failure drill in the last phase. Requires the policy `drills_enabled` and the role `admin`. */
         PlannedDrill: {
-            /**
-             * At Seconds
-             * @description Seconds after the start of the last phase.
-             */
+            /** @description Seconds after the start of the last phase. */
             at_seconds: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "reboot" | "freeze" | "cut_off" | "slow_network" | "kill_shard" | "freeze_shard";
-            /** Node Uid */
             node_uid: number;
-            /**
-             * Seconds
-             * @default 20
-             */
+            /** @default 20 */
             seconds?: number;
-            /** Shard Uid */
             shard_uid?: number | null;
         };
-        /** Policy */
         Policy: {
-            /** Default Non Sharded Proxy Policy */
             default_non_sharded_proxy_policy: string;
-            /** Default Sharded Proxy Policy */
             default_sharded_proxy_policy: string;
-            /** Default Shards Placement */
             default_shards_placement: string;
-            /** Rack Aware */
             rack_aware: boolean;
-            /** Shards Overbooking */
             shards_overbooking: boolean;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * PolicyUpdate
-         * @description Fields of the policy to change. Unknown fields are ignored.
-         */
+        /** @description Fields of the policy to change. Unknown fields are ignored. */
         PolicyUpdate: {
-            /**
-             * Default Shards Placement
-             * @default dense
-             */
+            /** @default dense */
             default_shards_placement?: string;
             /**
-             * Rack Aware
              * @description Whether databases can be rack-aware. If true, nodes must have a zone (`rack_id`) to join.
              * @default false
              */
             rack_aware?: boolean;
             /**
-             * Shards Overbooking
              * @description Whether the memory limits of databases can exceed the memory of the nodes.
              * @default true
              */
@@ -11306,104 +8717,53 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /**
-         * Preflight
-         * @description Preview of a run. Nothing is stored.
-         */
+        /** @description Preview of a run. Nothing is stored. */
         Preflight: {
-            /** Concerns */
             concerns: components["schemas"]["PreflightWarningOut"][];
             /** @description Number of keys that fill the memory, with the `fill` of the request or its defaults. The run uses it only if the request contains `fill`. */
             fill: components["schemas"]["MemoryFillOut"];
             /** @description Null if no node could be reached to sample keys. */
             key_sample: components["schemas"]["KeySampleOut"] | null;
-            /**
-             * Keys
-             * @description Maximum number of keys that the run can write.
-             */
+            /** @description Maximum number of keys that the run can write. */
             keys: number;
-            /**
-             * Keys Present
-             * @description Current number of keys in the database.
-             */
+            /** @description Current number of keys in the database. */
             keys_present: number | null;
-            /** Load Nodes */
             load_nodes: number[];
-            /**
-             * Memory
-             * @description Estimated memory of these keys in bytes, including replicas.
-             */
+            /** @description Estimated memory of these keys in bytes, including replicas. */
             memory: number;
-            /** Phases */
             phases: components["schemas"]["PhaseOut"][];
-            /** Repetitions */
             repetitions: number;
-            /**
-             * Seconds
-             * @description Duration in seconds, estimated for a search; null if a number of requests limits the run.
-             */
+            /** @description Duration in seconds, estimated for a search; null if a number of requests limits the run. */
             seconds: number | null;
         };
-        /**
-         * PreflightWarningOut
-         * @description A problem that the preflight check has found.
-         */
+        /** @description A problem that the preflight check has found. */
         PreflightWarningOut: {
-            /**
-             * Agree
-             * @enum {string}
-             */
+            /** @enum {string} */
             agree: "overwrite" | "password_in_arguments";
-            /**
-             * Blocks
-             * @description Whether the run is rejected unless the field that `agree` names is set.
-             */
+            /** @description Whether the run is rejected unless the field that `agree` names is set. */
             blocks: boolean;
-            /** Code */
             code: string;
-            /** Description */
             description: string;
         };
-        /**
-         * Proxy
-         * @description The proxy of a node. Responses contain all fields of the Redis Enterprise REST API.
-         */
+        /** @description The proxy of a node. Responses contain all fields of the Redis Enterprise REST API. */
         Proxy: {
-            /**
-             * Connections
-             * @description Open connections; null without a recent sample.
-             */
+            /** @description Open connections; null without a recent sample. */
             connections: number | null;
-            /**
-             * Detail
-             * @description Message if the proxy is down; otherwise empty.
-             */
+            /** @description Message if the proxy is down; otherwise empty. */
             detail: string;
-            /** Max Threads */
             max_threads: number;
-            /** Pid */
             pid: number | null;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "down" | "idle" | "unknown";
-            /** Threads */
             threads: number;
-            /**
-             * Uid
-             * @description Uid of the node.
-             */
+            /** @description Uid of the node. */
             uid: number;
-            /** Version */
             version: string;
         } & {
             [key: string]: unknown;
         };
-        /** ProxyChange */
         ProxyChange: {
             /**
-             * Allow Restart
              * @description Accepted without effect: threads change without a restart.
              * @default false
              */
@@ -11411,1008 +8771,547 @@ export interface components {
             /** @description Fields to change. They can also be sent at the top level. */
             proxy: components["schemas"]["ProxyFields"];
         };
-        /** ProxyFields */
         ProxyFields: {
-            /** Max Threads */
             max_threads?: number | null;
-            /** Threads */
             threads?: number | null;
         } & {
             [key: string]: unknown;
         };
-        /** Queued */
         Queued: {
-            /**
-             * Action Uid
-             * @description Uid of the action. Poll `/v2/actions/<action_uid>` for its progress.
-             */
+            /** @description Uid of the action. Poll `/v2/actions/<action_uid>` for its progress. */
             action_uid: string;
-            /**
-             * Status
-             * @default queued
-             */
+            /** @default queued */
             status?: string;
-            /**
-             * Task Id
-             * @description Same as `action_uid`.
-             */
+            /** @description Same as `action_uid`. */
             task_id: string;
         };
-        /** QueuedDrill */
         QueuedDrill: {
-            /** Action Uid */
             action_uid: string;
-            /**
-             * Status
-             * @default queued
-             */
+            /** @default queued */
             status?: string;
         };
-        /** QueuedZoneDrill */
         QueuedZoneDrill: {
-            /**
-             * Action Uids
-             * @description One action for each node.
-             */
+            /** @description One action for each node. */
             action_uids: string[];
-            /**
-             * Status
-             * @default queued
-             */
+            /** @default queued */
             status?: string;
         };
-        /** RamCurve */
         RamCurve: {
-            /** Bdb Uid */
             bdb_uid: number;
             costs: components["schemas"]["RamCurveCosts"];
-            /**
-             * Detail
-             * @description Reason why there is no curve or some shards are not included; otherwise empty.
-             */
+            /** @description Reason why there is no curve or some shards are not included; otherwise empty. */
             detail: string;
-            /**
-             * Expected
-             * @description Expected ratio at the current size; null without a curve.
-             */
+            /** @description Expected ratio at the current size; null without a curve. */
             expected: number | null;
-            /**
-             * Measured
-             * @description RAM hit ratio of the newest second; null if there was no access.
-             */
+            /** @description RAM hit ratio of the newest second; null if there was no access. */
             measured: number | null;
-            /**
-             * Points
-             * @description Points from 10% to 100% of memory_size; empty if no estimate is possible.
-             */
+            /** @description Points from 10% to 100% of memory_size; empty if no estimate is possible. */
             points: components["schemas"]["CurvePoint"][];
-            /**
-             * Ram Size
-             * @description Current RAM of the database in bytes.
-             */
+            /** @description Current RAM of the database in bytes. */
             ram_size: number;
-            /**
-             * Uses
-             * @description Number of reads and writes that the estimate is based on; older ones have less weight.
-             */
+            /** @description Number of reads and writes that the estimate is based on; older ones have less weight. */
             uses: number;
         };
-        /**
-         * RamCurveCosts
-         * @description Nodes and cost of the database, on nodes like the smallest of this cluster that have flash.
-         */
+        /** @description Nodes and cost of the database, on nodes like the smallest of this cluster that have flash. */
         RamCurveCosts: {
-            /**
-             * Currency
-             * @description Currency of the cost model; null without prices, and amounts are null then.
-             */
+            /** @description Currency of the cost model; null without prices, and amounts are null then. */
             currency: string | null;
-            /**
-             * Node Factor
-             * @description How many times the nodes RAM only needs.
-             */
+            /** @description How many times the nodes RAM only needs. */
             node_factor: number | null;
-            /**
-             * Node Flash
-             * @description Flash of a node in bytes.
-             */
+            /** @description Flash of a node in bytes. */
             node_flash: number;
-            /**
-             * Node Ram
-             * @description RAM of a node in bytes; 0 if unknown.
-             */
+            /** @description RAM of a node in bytes; 0 if unknown. */
             node_ram: number;
             /** @description With the current RAM limit, and the rest on flash. */
             now: components["schemas"]["Cost"];
             /** @description With all values in RAM. */
             ram_only: components["schemas"]["Cost"];
-            /**
-             * Saving
-             * @description Share of the cost of RAM only that flash saves, 0-1; negative if it costs more.
-             */
+            /** @description Share of the cost of RAM only that flash saves, 0-1; negative if it costs more. */
             saving: number | null;
         };
-        /** RatioRow */
         RatioRow: {
-            /**
-             * Differences
-             * @description One entry for each column after the first.
-             */
+            /** @description One entry for each column after the first. */
             differences: (components["schemas"]["Difference"] | null)[];
-            /** Label */
             label: string;
-            /**
-             * Values
-             * @description One entry for each column, over all repetitions of its runs; null if it has none in this row.
-             */
+            /** @description One entry for each column, over all repetitions of its runs; null if it has none in this row. */
             values: (components["schemas"]["Distribution"] | null)[];
         };
-        /** RatioTable */
         RatioTable: {
-            /**
-             * Name
-             * @enum {string}
-             */
+            /** @enum {string} */
             name: "ops_per_second" | "average_ms" | "p99_ms";
-            /** Rows */
             rows: components["schemas"]["RatioRow"][];
         };
-        /**
-         * Ratios
-         * @description Factors between columns of runs, by group.
-         */
+        /** @description Factors between columns of runs, by group. */
         Ratios: {
-            /**
-             * Columns
-             * @description Databases or values of the tag. The first is the baseline.
-             */
+            /** @description Databases or values of the tag. The first is the baseline. */
             columns: string[];
-            /**
-             * Group
-             * @enum {string}
-             */
+            /** @enum {string} */
             group: "scenario" | "phase" | "name";
-            /** Tables */
             tables: components["schemas"]["RatioTable"][];
         };
-        /** RebalanceReply */
         RebalanceReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null if the placement is already correct.
-             */
+            /** @description Uid of the action; null if the placement is already correct. */
             action_uid: string | null;
-            /** Description */
             description: string;
         };
-        /** RecoveryCodes */
         RecoveryCodes: {
-            /** Recovery Codes */
             recovery_codes: string[];
         };
-        /** RegexRule */
+        Redundancy: {
+            /** @description The loss of each node, and then of each zone. */
+            losses: components["schemas"]["LossOutcome"][];
+            /** @description Whether all data stays available if any one node is lost. */
+            survives_node: boolean;
+            /** @description The same for any one zone; null without zones. */
+            survives_zone: boolean | null;
+        };
         RegexRule: {
-            /** Regex */
             regex: string;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * RemovalRequest
-         * @description Body of a request to remove a node, as in the Redis Enterprise REST API.
-         */
+        /** @description Body of a request to remove a node, as in the Redis Enterprise REST API. */
         RemovalRequest: {
-            /**
-             * Wait For Persistence
-             * @description Accepted without effect: moved shards are always complete.
-             */
+            /** @description Accepted without effect: moved shards are always complete. */
             wait_for_persistence?: boolean | null;
         };
-        /**
-         * RemovedRun
-         * @description Reply to the deletion of a run.
-         */
+        /** @description Reply to the deletion of a run. */
         RemovedRun: {
-            /** Uid */
             uid: number;
         };
-        /**
-         * RemovedScenarioRun
-         * @description Reply to the deletion of a scenario run.
-         */
+        /** @description Reply to the deletion of a scenario run. */
         RemovedScenarioRun: {
-            /** Uid */
             uid: number;
         };
-        /** RepairReply */
         RepairReply: {
-            /** Action Uid */
             action_uid: string | null;
-            /**
-             * Changes
-             * @description One sentence per change.
-             */
+            /** @description One sentence per change. */
             changes: string[];
-            /**
-             * Loses Data
-             * @description Whether shards are started without data.
-             */
+            /** @description Whether shards are started without data. */
             loses_data: boolean;
         };
-        /**
-         * RepairRequest
-         * @description Body of a repair request, for a database with a `mismatch`.
-         */
+        /** @description Body of a repair request, for a database with a `mismatch`. */
         RepairRequest: {
             /**
-             * Confirm
              * @description Confirmation if shards are started without data: the words "database <uid>".
              * @default
              */
             confirm?: string;
             /**
-             * Dry Run
              * @description Only return the changes.
              * @default false
              */
             dry_run?: boolean;
         };
-        /**
-         * ReshardEstimate
-         * @description Estimate for one pace. It is rounded up, and based on measurements on other machines.
-         */
+        /** @description Estimate for one pace. It is rounded up, and based on measurements on other machines. */
         ReshardEstimate: {
-            /**
-             * Basis
-             * @description Source of the rates.
-             */
+            /** @description Source of the rates. */
             basis: string;
-            /**
-             * Latency
-             * @description Expected effect on latency, with measurements.
-             */
+            /** @description Expected effect on latency, with measurements. */
             latency: string;
-            /**
-             * Pace
-             * @enum {string}
-             */
+            /** @enum {string} */
             pace: "gentle" | "fast";
-            /**
-             * Seconds
-             * @description Estimated duration in seconds; missing if the sizes are unknown.
-             */
+            /** @description Estimated duration in seconds; missing if the sizes are unknown. */
             seconds?: number;
-            /**
-             * Time
-             * @description Duration as text such as "about 40 s", or the reason why it is unknown.
-             */
+            /** @description Duration as text such as "about 40 s", or the reason why it is unknown. */
             time: string;
         };
-        /**
-         * ReshardPreview
-         * @description Estimated cost of a different number of replication pairs.
-         */
+        /** @description Estimated cost of a different number of replication pairs. */
         ReshardPreview: {
-            /**
-             * Bytes
-             * @description Memory to move in bytes.
-             */
+            /** @description Memory to move in bytes. */
             bytes?: number;
-            /** Estimates */
             estimates: components["schemas"]["ReshardEstimate"][];
-            /**
-             * Keys
-             * @description Number of keys to move, from the newest samples.
-             */
+            /** @description Number of keys to move, from the newest samples. */
             keys?: number;
             /**
-             * Pace
              * @description Current pace of the policy.
              * @enum {string}
              */
             pace: "gentle" | "fast";
-            /**
-             * Slots
-             * @description Number of slots to move.
-             */
+            /** @description Number of slots to move. */
             slots: number;
         };
-        /**
-         * Resources
-         * @description Databases that a role can access.
-         */
+        /** @description Databases that a role can access. */
         Resources: {
-            /**
-             * Type
-             * @constant
-             */
+            /** @constant */
             type: "db";
-            /** Uids */
             uids: number[];
         };
-        /** ResourcesOut */
         ResourcesOut: {
-            /**
-             * Type
-             * @constant
-             */
+            /** @constant */
             type: "db";
-            /** Uids */
             uids: number[];
         };
-        /** RestartReply */
         RestartReply: {
-            /** Action Uid */
             action_uid: string | null;
-            /** Description */
             description: string;
         };
-        /**
-         * RestartRequest
-         * @description Body of a restart request, for a shard that is down and has no replica that could be promoted.
-         */
+        /** @description Body of a restart request, for a shard that is down and has no replica that could be promoted. */
         RestartRequest: {
             /**
-             * Confirm
              * @description Confirmation: the words "shard <uid>".
              * @default
              */
             confirm?: string;
             /**
-             * Discard Data
              * @description Start without data, even if there is data on disk. All keys are lost. Required without persistence.
              * @default false
              */
             discard_data?: boolean;
             /**
-             * Dry Run
              * @description Only return what would be lost.
              * @default false
              */
             dry_run?: boolean;
         };
-        /**
-         * Restore
-         * @description A restore of a backup, an import of files, or an inspection of files before an import.
-         */
+        /** @description A restore of a backup, an import of files, or an inspection of files before an import. */
         Restore: {
-            /** Action Uid */
             action_uid: string;
-            /**
-             * Backup Uid
-             * @description Null for imports.
-             */
+            /** @description Null for imports. */
             backup_uid: number | null;
-            /** Bdb Name */
             bdb_name: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /** Bytes */
             bytes: number;
-            /** Created At */
             created_at: string;
-            /**
-             * Detail
-             * @description Message, for example why it failed; otherwise empty.
-             */
+            /** @description Message, for example why it failed; otherwise empty. */
             detail: string;
-            /**
-             * Erased
-             * @description Whether the keys of the database were deleted.
-             */
+            /** @description Whether the keys of the database were deleted. */
             erased: boolean;
-            /**
-             * Expected Keys
-             * @description Number of keys of the source; null if unknown.
-             */
+            /** @description Number of keys of the source; null if unknown. */
             expected_keys: number | null;
-            /**
-             * Expired
-             * @description Number of keys that had expired.
-             */
+            /** @description Number of keys that had expired. */
             expired: number;
-            /** Finished At */
             finished_at: string | null;
             /**
-             * Forecast
              * @description Result of the inspection of the files of an import; empty if there was none.
              * @enum {string}
              */
             forecast: "" | "possible" | "losses" | "impossible";
-            /** Key Patterns */
             key_patterns: string[];
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "restore" | "import" | "inspection";
-            /**
-             * Mismatched Slots
-             * @description Number of slots whose restored keys differ from the manifest; null if they were not compared.
-             */
+            /** @description Number of slots whose restored keys differ from the manifest; null if they were not compared. */
             mismatched_slots: number | null;
-            /**
-             * Mode
-             * @enum {string}
-             */
+            /** @enum {string} */
             mode: "replace" | "merge";
-            /** Nodes */
             nodes: components["schemas"]["RestoreProgress"][];
-            /** Originator */
             originator: string;
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /** Raw Bytes */
             raw_bytes: number;
-            /**
-             * Replayed
-             * @description Number of recorded commands that were repeated after the backup was restored.
-             */
+            /** @description Number of recorded commands that were repeated after the backup was restored. */
             replayed: number;
-            /**
-             * Restored
-             * @description Number of restored keys.
-             */
+            /** @description Number of restored keys. */
             restored: number;
-            /**
-             * Skipped
-             * @description Number of keys that match no pattern.
-             */
+            /** @description Number of keys that match no pattern. */
             skipped: number;
-            /**
-             * Slots
-             * @description Selected hash slots; empty: all.
-             */
+            /** @description Selected hash slots; empty: all. */
             slots: string;
-            /**
-             * Source
-             * @description Description of the source.
-             */
+            /** @description Description of the source. */
             source: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "running" | "succeeded" | "succeeded_with_losses" | "failed" | "cancelled";
-            /** Uid */
             uid: number;
-            /**
-             * Unsupported
-             * @description Number of keys that the engine cannot load, by reason.
-             */
+            /** @description Number of keys that the engine cannot load, by reason. */
             unsupported: {
                 [key: string]: number;
             };
-            /**
-             * Until
-             * @description Point in time to which the database is restored; null: that of the backup.
-             */
+            /** @description Point in time to which the database is restored; null: that of the backup. */
             until: string | null;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * RestoreProgress
-         * @description Part of a restore that one node performs.
-         */
+        /** @description Part of a restore that one node performs. */
         RestoreProgress: {
-            /**
-             * Bytes
-             * @description Read from the location.
-             */
+            /** @description Read from the location. */
             bytes: number;
-            /** Error */
             error: string;
-            /** Keys */
             keys: number;
-            /** Node Uid */
             node_uid: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "running" | "succeeded" | "failed";
         };
-        /**
-         * RestoreRequest
-         * @description Either `backup_uid` or `until`.
-         */
+        /** @description Either `backup_uid` or `until`. */
         RestoreRequest: {
-            /**
-             * Backup Uid
-             * @description The backup that is restored.
-             */
+            /** @description The backup that is restored. */
             backup_uid?: number;
             /**
-             * Force
              * @description Restore even if the keys need more memory than the database has. Requires an eviction policy `allkeys-…`.
              * @default false
              */
             force?: boolean;
             /**
-             * Identities
              * @description Private keys of an encrypted backup (`AGE-SECRET-KEY-1…`), one per line, if they are not stored. Deleted when the restore ends.
              * @default
              */
             identities?: string;
             /**
-             * Key Patterns
              * @description Glob patterns. Only matching keys are restored; empty: all keys.
              * @default []
              */
             key_patterns?: string[];
             /**
-             * Mode
              * @description `replace` deletes all keys of the database first. `merge` replaces keys with the same name and keeps the others.
              * @default replace
              * @enum {string}
              */
             mode?: "replace" | "merge";
             /**
-             * Slots
              * @description Ranges of hash slots. Only their keys are restored; empty: all slots.
              * @default
              * @example 0-5460,6000
              */
             slots?: string;
-            /**
-             * Source Bdb Uid
-             * @description With `until`: the database whose data is restored, which can be deleted. By default the database that receives the data.
-             */
+            /** @description With `until`: the database whose data is restored, which can be deleted. By default the database that receives the data. */
             source_bdb_uid?: number;
             /**
-             * Until
              * Format: date-time
              * @description The point in time to which the database is restored, in ISO 8601 with a time zone.
              * @example 2026-11-30T18:00:00Z
              */
             until?: string;
             /**
-             * Verify Files
              * @description With `replace`, read all files completely and compare their checksums before keys are deleted, so that a damaged file costs no keys. Otherwise, only the beginning of each file is read first.
              * @default true
              */
             verify_files?: boolean;
         };
-        /**
-         * RestoreWindow
-         * @description Moments to which a database can be restored. Windows do not overlap; if two touch, no moment between them is missing.
-         */
+        /** @description Moments to which a database can be restored. Windows do not overlap; if two touch, no moment between them is missing. */
         RestoreWindow: {
-            /**
-             * Backup Uid
-             * @description The backup from which these moments are restored.
-             */
+            /** @description The backup from which these moments are restored. */
             backup_uid: number;
-            /**
-             * From
-             * @description The first moment, in UTC.
-             */
+            bdb_uid: number;
+            /** @description The first moment, in UTC. */
             from: string;
-            /**
-             * To
-             * @description The last moment, in UTC.
-             */
+            /** @description The last moment, in UTC. */
             to: string;
         };
-        /**
-         * Result
-         * @description Measurements of one repetition of one phase, summed over all load nodes.
-         */
+        /** @description Measurements of one repetition of one phase, summed over all load nodes. */
         Result: {
-            /** Average Ms */
             average_ms: number | null;
-            /**
-             * Began At
-             * @description Epoch seconds.
-             */
+            /** @description Epoch seconds. */
             began_at: number | null;
-            /** Ended At */
             ended_at: number | null;
-            /**
-             * Errors
-             * @description Number of errors by type.
-             */
+            /** @description Number of errors by type. */
             errors: {
                 [key: string]: number;
             };
             generator: components["schemas"]["Generator"];
-            /** Longest Outage Seconds */
             longest_outage_seconds: number;
-            /** Max Ms */
             max_ms: number | null;
             /**
-             * Mismatched Keys
              * @description The first keys with a value that differs from the one written by `data_verify`, at most 5 of each load node. Their number is the error `mismatch`.
              * @default []
              */
             mismatched_keys?: string[];
-            /** Misses */
             misses: number;
-            /**
-             * Ops
-             * @description Successful operations, without errors and redirections.
-             */
+            /** @description Successful operations, without errors and redirections. */
             ops: number;
-            /** Ops Per Second */
             ops_per_second: number;
-            /** Outages */
             outages: components["schemas"]["MeasuredOutage"][];
-            /** P50 Ms */
             p50_ms: number | null;
-            /** P90 Ms */
             p90_ms: number | null;
-            /** P999 Ms */
             p999_ms: number | null;
-            /** P99 Ms */
             p99_ms: number | null;
             /**
-             * Percentiles
              * @description Latency by percentile, ascending; empty for runs of earlier releases.
              * @default []
              */
             percentiles?: components["schemas"]["Percentile"][];
-            /** Phase */
             phase: number;
-            /** Phase Name */
             phase_name: string;
-            /** Reads */
             reads: number;
-            /** Received Bytes */
             received_bytes: number;
-            /** Redirected */
             redirected: number;
-            /** Repetition */
             repetition: number;
-            /** Seconds */
             seconds: number;
-            /** Sent Bytes */
             sent_bytes: number;
-            /** Stopped */
             stopped: boolean;
-            /** Warnings */
             warnings: string[];
-            /** Writes */
             writes: number;
         };
-        /** ResultColumn */
         ResultColumn: {
-            /** Name */
             name: string;
-            /**
-             * Unit
-             * @description Empty for numbers without a unit and for text.
-             */
+            /** @description Empty for numbers without a unit and for text. */
             unit: string;
         };
-        /**
-         * ResultFigure
-         * @description A single value, such as a ratio.
-         */
+        /** @description A single value, such as a ratio. */
         ResultFigure: {
-            /** Measured */
             measured?: number | string | null;
-            /** Name */
             name: string;
-            /** Published */
             published?: number | string | null;
-            /** Unit */
             unit: string;
         };
-        /**
-         * ResultRow
-         * @description A row of a table. Both lists have one value per column; null = unknown.
-         */
+        /** @description A row of a table. Both lists have one value per column; null = unknown. */
         ResultRow: {
-            /** Label */
             label: string;
-            /**
-             * Measured
-             * @description Null until the row was measured.
-             */
+            /** @description Null until the row was measured. */
             measured: (number | string | null)[] | null;
-            /**
-             * Published
-             * @description Values as printed in the document; null if it has no such row.
-             */
+            /** @description Values as printed in the document; null if it has no such row. */
             published: (number | string | null)[] | null;
         };
-        /**
-         * ResultSeries
-         * @description Points of a chart, in the order of the horizontal axis. Series with the same unit belong to the same chart.
-         */
+        /** @description Points of a chart, in the order of the horizontal axis. Series with the same unit belong to the same chart. */
         ResultSeries: {
-            /**
-             * Ideal
-             * @description Whether this is the ideal line and not a measurement.
-             */
+            /** @description Whether this is the ideal line and not a measurement. */
             ideal: boolean;
-            /** Name */
             name: string;
-            /** Points */
             points: [
                 number,
                 number
             ][];
-            /**
-             * Unit
-             * @description Unit of the vertical axis.
-             */
+            /** @description Unit of the vertical axis. */
             unit: string;
-            /**
-             * X Unit
-             * @description Quantity of the horizontal axis, such as `nodes`.
-             */
+            /** @description Quantity of the horizontal axis, such as `nodes`. */
             x_unit: string;
         };
-        /** ResultTable */
         ResultTable: {
-            /**
-             * Columns
-             * @description Columns of the values, without the column of the labels.
-             */
+            /** @description Columns of the values, without the column of the labels. */
             columns: components["schemas"]["ResultColumn"][];
-            /** Rows */
             rows: components["schemas"]["ResultRow"][];
-            /** Title */
             title: string;
         };
-        /** Retention */
         Retention: {
-            /**
-             * Actions
-             * @description Number of stored actions. Limited by the policy `actions_keep_days`.
-             */
+            /** @description Number of stored actions. Limited by the policy `actions_keep_days`. */
             actions: number;
-            /**
-             * Events
-             * @description Number of stored events. Limited by the policies `events_keep_days` and `max_saved_events_per_type`.
-             */
+            /** @description Number of stored events. Limited by the policies `events_keep_days` and `max_saved_events_per_type`. */
             events: number;
-            /** Ranges */
             ranges: components["schemas"]["RetentionRange"][];
-            /**
-             * Storage Bytes
-             * @description Size of all metrics in the store in bytes.
-             */
+            /** @description Size of all metrics in the store in bytes. */
             storage_bytes: number;
-            /**
-             * Store Bytes
-             * @description Size of the store in bytes.
-             */
+            /** @description Size of the store in bytes. */
             store_bytes: number;
-            /** Topic */
             topic: string;
         };
-        /** RetentionRange */
         RetentionRange: {
-            /** From */
             from: number;
-            /** Resolution */
             resolution: string;
-            /**
-             * Retention
-             * @description Seconds after which intervals of this resolution are deleted.
-             */
+            /** @description Seconds after which intervals of this resolution are deleted. */
             retention: number;
-            /** Step */
             step: number;
-            /** To */
             to: number;
         };
-        /** RevampReply */
         RevampReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null if nothing differs.
-             */
+            /** @description Uid of the action; null if nothing differs. */
             action_uid: string | null;
-            /** Description */
             description: string;
         };
-        /**
-         * RevampRequest
-         * @description Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change.
-         */
+        /** @description Body of a revamp request, as in the Redis Enterprise REST API: only the fields to change. */
         RevampRequest: {
             /**
-             * Avoid Nodes
              * @description Uids of nodes that must not get new shards.
              * @default []
              */
             avoid_nodes?: string[];
             /**
-             * Bigstore Ram Size
              * @description RAM limit of a database on flash in bytes.
              * @default 0
              */
             bigstore_ram_size?: number;
             /**
-             * Memory Size
              * @description Memory limit of the database in bytes, including replicas; 0 = no limit.
              * @default 0
              */
             memory_size?: number;
             /**
-             * Replication
              * @description Whether every primary has a replica.
              * @default false
              */
             replication?: boolean;
             /**
-             * Shards Count
              * @description Number of primaries, 1-512.
              * @default 0
              */
             shards_count?: number;
             /**
-             * Shards Placement
              * @description How shards are spread over nodes.
              * @default dense
              * @enum {string}
              */
             shards_placement?: "dense" | "sparse";
         };
-        /** Role */
         Role: {
-            /** Management */
             management: string;
-            /** Name */
             name: string;
-            /**
-             * Resources
-             * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
-             */
+            /** @description Databases that the role can access, for db_member and db_viewer. Empty: all databases. */
             resources: components["schemas"]["ResourcesOut"][];
-            /** Uid */
             uid: number;
         };
-        /**
-         * RolePermission
-         * @description Access to the data for users of the role, as defined by the Redis ACL.
-         */
+        /** @description Access to the data for users of the role, as defined by the Redis ACL. */
         RolePermission: {
-            /** Redis Acl Uid */
             redis_acl_uid: number;
-            /** Role Uid */
             role_uid: number;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * RoleUpdate
-         * @description Omitted fields keep their values.
-         */
+        /** @description Omitted fields keep their values. */
         RoleUpdate: {
-            /** Management */
             management?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
-            /** Name */
             name?: string | null;
-            /**
-             * Resources
-             * @description Databases that the role can access, for db_member and db_viewer. Empty: all databases.
-             */
+            /** @description Databases that the role can access, for db_member and db_viewer. Empty: all databases. */
             resources?: components["schemas"]["Resources"][] | null;
         };
-        /** RotateReply */
         RotateReply: {
-            /**
-             * Databases
-             * @description Number of databases with a new certificate.
-             */
+            /** @description Number of databases with a new certificate. */
             databases: number;
         };
-        /** RotateRequest */
         RotateRequest: {
             /**
-             * Authority
              * @description Also replace the CAs of the databases, so that shards reject all earlier certificates (extension).
              * @default false
              */
             authority?: boolean;
             /**
-             * Name
              * @description `data_internode_encryption`, the only kind that can be replaced.
              * @default
              */
             name?: string;
         };
-        /** Rules */
         Rules: {
-            /**
-             * Acl
-             * @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`.
-             */
+            /** @description Rules as in `ACL SETUSER`, without `on`, `off`, and passwords, for example `+@read ~orders:*`. */
             acl: string;
         };
-        /**
-         * RunRequest
-         * @description Fields of a request to start a run, without the database and the load nodes.
-         */
+        /** @description Fields of a request to start a run, without the database and the load nodes. */
         RunRequest: {
-            /**
-             * Database
-             * @description Fields for `POST /v1/bdbs` that the scenario defines.
-             */
+            /** @description Fields for `POST /v1/bdbs` that the scenario defines. */
             database: {
                 [key: string]: unknown;
             };
             drill: components["schemas"]["PlannedDrill"] | null;
-            /** Name */
+            /** @description Search for the highest rate in the last phase. */
+            find_max: components["schemas"]["FindMax"] | null;
             name: string;
-            /** Phases */
             phases: components["schemas"]["PhaseOut"][];
-            /** Repetitions */
             repetitions: number;
-            /** Scenario */
             scenario: string;
             sla: components["schemas"]["Sla"] | null;
         };
-        /**
-         * S3
-         * @description Amazon S3, or a compatible store at `endpoint`.
-         */
+        /** @description Amazon S3, or a compatible store at `endpoint`. */
         S3: {
-            /**
-             * Access Key Id
-             * @default
-             */
+            /** @default  */
             access_key_id?: string;
-            /** Bucket Name */
             bucket_name: string;
-            /**
-             * Ca Cert
-             * @default
-             */
+            /** @default  */
             ca_cert?: string;
-            /**
-             * Endpoint
-             * @default
-             */
+            /** @default  */
             endpoint?: string;
-            /**
-             * Kms Key Id
-             * @default
-             */
+            /** @default  */
             kms_key_id?: string;
-            /**
-             * Path Style
-             * @default false
-             */
+            /** @default false */
             path_style?: boolean;
-            /**
-             * Proxy Url
-             * @default
-             */
+            /** @default  */
             proxy_url?: string;
-            /**
-             * Region Name
-             * @default
-             */
+            /** @default  */
             region_name?: string;
-            /**
-             * Secret Access Key
-             * @default
-             */
+            /** @default  */
             secret_access_key?: string;
-            /**
-             * Session Token
-             * @default
-             */
+            /** @default  */
             session_token?: string;
             /**
-             * Sse
              * @default
              * @enum {string}
              */
             sse?: "" | "AES256" | "aws:kms";
-            /**
-             * Subdir
-             * @default
-             */
+            /** @default  */
             subdir?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -12420,631 +9319,317 @@ export interface components {
              */
             type: "s3";
         };
-        /** Scenario */
         Scenario: {
-            /** About */
             about: string;
             /** @description The request at the published size. */
             full: components["schemas"]["RunRequest"];
-            /** Name */
             name: string;
-            /**
-             * Needs
-             * @description Requirements; empty if any database is suitable.
-             */
+            /** @description Requirements; empty if any database is suitable. */
             needs: string;
             order: components["schemas"]["RunRequest"];
-            /** Scale */
             scale: number;
-            /**
-             * Source
-             * @description Publication and published results.
-             */
+            /** @description Publication and published results. */
             source: string;
-            /** Title */
             title: string;
         };
-        /**
-         * ScenarioFit
-         * @description The largest scale at which the cluster can execute the scenario now.
-         */
+        /** @description The largest scale at which the cluster can execute the scenario now. */
         ScenarioFit: {
-            /**
-             * Description
-             * @description One sentence about the limit.
-             */
+            /** @description One sentence about the limit. */
             description: string;
-            /**
-             * Deviations
-             * @description Differences from the document at this scale, one sentence each.
-             */
+            /** @description Differences from the document at this scale, one sentence each. */
             deviations: string[];
             /**
-             * Limited By
              * @description Resource that prevents a larger scale; empty if the published size fits.
              * @enum {string}
              */
             limited_by: "" | "memory" | "flash" | "shards" | "nodes" | "load_nodes" | "policy";
-            /**
-             * Scale
-             * @description 0 if the cluster cannot execute it at any scale.
-             */
+            /** @description 0 if the cluster cannot execute it at any scale. */
             scale: number;
         };
-        /**
-         * ScenarioOut
-         * @description A published benchmark.
-         */
+        /** @description A published benchmark. */
         ScenarioOut: {
-            /** About */
             about: string;
-            /**
-             * Document
-             * @description Number of the document, and the part of it that the scenario reproduces.
-             */
+            /** @description Number of the document, and the part of it that the scenario reproduces. */
             document: string;
             fit: components["schemas"]["ScenarioFit"];
-            /**
-             * Memory
-             * @description Memory that the largest part needs at the published size, in bytes.
-             */
+            /** @description Memory that the largest part needs at the published size, in bytes. */
             memory: number;
-            /** Name */
             name: string;
-            /** Needs */
             needs: string;
-            /**
-             * Parts
-             * @description Parts at the published size, in the order of execution.
-             */
+            /** @description Parts at the published size, in the order of execution. */
             parts: components["schemas"]["ScenarioPart"][];
             /** @description Published results. Nothing is measured here. */
             published: components["schemas"]["ScenarioResult"];
-            /**
-             * Result
-             * @description Kind of the result tables.
-             */
+            /** @description Kind of the result tables. */
             result: string;
-            /**
-             * Seconds
-             * @description Estimated duration at the published size; null if it is unknown.
-             */
-            seconds: number | null;
-            /**
-             * Source
-             * @description Publication.
-             */
+            /** @description Estimated duration at the published size. */
+            seconds: number;
+            /** @description Publication. */
             source: string;
-            /** Title */
             title: string;
-            /**
-             * Unpublished
-             * @description Parameters that the document does not state, and the values that were chosen instead.
-             */
+            /** @description Parameters that the document does not state, and the values that were chosen instead. */
             unpublished: string[];
         };
-        /**
-         * ScenarioPart
-         * @description A part of a scenario: equal databases, and the benchmark run that is executed on each of them.
-         */
+        /** @description A part of a scenario: equal databases, and the benchmark run that is executed on each of them. */
         ScenarioPart: {
-            /**
-             * Database
-             * @description Fields of `POST /v1/bdbs`.
-             */
+            /** @description Fields of `POST /v1/bdbs`. */
             database: {
                 [key: string]: unknown;
             };
-            /**
-             * Databases
-             * @description Number of equal databases, whose runs are executed at the same time.
-             */
+            /** @description Number of equal databases, whose runs are executed at the same time. */
             databases: number;
             /** @description `node_uid` is chosen when the part starts. */
             drill: components["schemas"]["PlannedDrill"] | null;
-            /**
-             * Find Max
-             * @description Search for the highest throughput within a latency limit.
-             */
+            /** @description Search for the highest throughput within a latency limit. */
             find_max: {
                 [key: string]: unknown;
             } | null;
-            /** Name */
             name: string;
-            /**
-             * Nodes
-             * @description Number of nodes that the document uses for this part.
-             */
+            /** @description Number of nodes that the document uses for this part. */
             nodes: number;
-            /** Phases */
             phases: components["schemas"]["PhaseOut"][];
-            /** Repetitions */
             repetitions: number;
-            /**
-             * Reuse
-             * @description Whether the part uses the databases of the previous one.
-             */
+            /** @description Whether the part uses the databases of the previous one. */
             reuse: boolean;
             sla: components["schemas"]["Sla"] | null;
         };
-        /**
-         * ScenarioPreflight
-         * @description Preview of a scenario run. Nothing is stored.
-         */
+        /** @description Preview of a scenario run. Nothing is stored. */
         ScenarioPreflight: {
-            /** Deviations */
             deviations: string[];
-            /**
-             * Flash
-             * @description Space on flash that the run needs at the same time, in bytes.
-             */
+            /** @description Space on flash that the run needs at the same time, in bytes. */
             flash: number;
-            /** Keep */
             keep: boolean;
-            /**
-             * Keys
-             * @description Number of keys that the largest part writes.
-             */
+            /** @description Number of keys that the largest part writes. */
             keys: number;
-            /**
-             * Load Nodes
-             * @description Uids of the nodes that generate the load.
-             */
+            /** @description Uids of the nodes that generate the load. */
             load_nodes: number[];
-            /**
-             * Memory
-             * @description Memory that the run needs at the same time, in bytes, including replicas.
-             */
+            /** @description Memory that the run needs at the same time, in bytes, including replicas. */
             memory: number;
-            /** Parts */
             parts: components["schemas"]["ScenarioPart"][];
-            /** Problems */
             problems: components["schemas"]["ScenarioProblem"][];
-            /** Scale */
             scale: number;
-            /** Scenario */
             scenario: string;
-            /**
-             * Seconds
-             * @description Estimated duration; null if it is unknown.
-             */
-            seconds: number | null;
+            /** @description Estimated duration. */
+            seconds: number;
         };
-        /**
-         * ScenarioProblem
-         * @description A reason why a scenario cannot start at a scale, or a warning.
-         */
+        /** @description A reason why a scenario cannot start at a scale. */
         ScenarioProblem: {
-            /**
-             * Blocks
-             * @description Whether the request to start the scenario is rejected.
-             */
-            blocks: boolean;
-            /** Code */
             code: string;
-            /** Description */
             description: string;
         };
-        /**
-         * ScenarioResult
-         * @description Published and measured results.
-         */
+        /** @description Published and measured results. */
         ScenarioResult: {
-            /**
-             * Deviations
-             * @description Differences from the document, one sentence each.
-             */
+            /** @description Differences from the document, one sentence each. */
             deviations: string[];
-            /** Figures */
             figures: components["schemas"]["ResultFigure"][];
-            /** Series */
             series: components["schemas"]["ResultSeries"][];
-            /** Tables */
             tables: components["schemas"]["ResultTable"][];
         };
-        /**
-         * ScenarioRun
-         * @description A scenario that is or was executed.
-         */
+        /** @description A scenario that is or was executed. */
         ScenarioRun: {
-            /** Action Uid */
             action_uid: string;
-            /** Created Time */
+            /** @description Why the run is not compared with `baseline`, for example because that run was deleted; otherwise empty. */
+            baseline_detail: string;
             created_time: string;
-            /**
-             * Detail
-             * @description Message, for example why the run failed; otherwise empty.
-             */
+            /** @description Message, for example why the run failed; otherwise empty. */
             detail: string;
-            /** Document */
             document: string;
-            /** Finished Time */
             finished_time?: string;
-            /** Keep */
             keep: boolean;
-            /**
-             * Load Nodes
-             * @description Uids of the nodes that generate the load.
-             */
+            /** @description Uids of the nodes that generate the load. */
             load_nodes: number[];
-            /** Originator */
             originator: string;
-            /**
-             * Part
-             * @description Index of the part that is executed; null if none is.
-             */
+            /** @description Index of the part that is executed; null if none is. */
             part: number | null;
-            /** Parts */
             parts: components["schemas"]["ScenarioRunPart"][];
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
             /** @description Published values, and the values measured so far. */
             result: components["schemas"]["ScenarioResult"];
-            /** Scale */
             scale: number;
-            /** Scenario */
             scenario: string;
-            /** Started Time */
             started_time?: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed" | "stopped";
-            /**
-             * Step
-             * @description Current step of the run; empty if it has ended.
-             */
+            /** @description Current step of the run; empty if it has ended. */
             step: string;
-            /**
-             * Time Left
-             * @description Estimated remaining time in seconds; null if it is unknown.
-             */
+            /** @description Estimated remaining time in seconds; null if it is unknown. */
             time_left: number | null;
-            /** Title */
             title: string;
-            /** Uid */
             uid: number;
         };
-        /**
-         * ScenarioRunCreate
-         * @description A scenario to execute.
-         */
+        /** @description A scenario to execute. */
         ScenarioRunCreate: {
             /**
-             * Keep
              * @description Keep the databases after the run.
              * @default false
              */
             keep?: boolean;
             /**
-             * Load Nodes
              * @description Uids of the nodes that generate the load; empty: the console chooses them.
              * @default []
              */
             load_nodes?: number[];
-            /**
-             * Scale
-             * @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size.
-             */
+            /** @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size. */
             scale: number;
-            /**
-             * Scenario
-             * @description Name of the scenario.
-             */
+            /** @description Name of the scenario. */
             scenario: string;
         };
-        /**
-         * ScenarioRunPart
-         * @description Progress of a part.
-         */
+        /** @description Progress of a part. */
         ScenarioRunPart: {
-            /**
-             * Bdb Uids
-             * @description Databases of the part. They no longer exist when the part has ended, unless kept.
-             */
+            /** @description Databases of the part. They no longer exist when the part has ended, unless kept. */
             bdb_uids: number[];
-            /**
-             * Benchmark Uids
-             * @description Benchmark runs of the part, one per database.
-             */
+            /** @description Benchmark runs of the part, one per database. */
             benchmark_uids: number[];
-            /**
-             * Detail
-             * @description Message, for example why the part failed; otherwise empty.
-             */
+            /** @description Message, for example why the part failed; otherwise empty. */
             detail: string;
-            /** Name */
             name: string;
             plan: components["schemas"]["ScenarioPart"];
-            /**
-             * Progress
-             * @description 0-100
-             */
+            /** @description 0-100 */
             progress: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "waiting" | "creating" | "measuring" | "removing" | "completed" | "failed" | "stopped" | "skipped";
         };
-        /**
-         * ScenarioSize
-         * @description Scale of a scenario run.
-         */
+        /** @description Scale of a scenario run. */
         ScenarioSize: {
             /**
-             * Keep
              * @description Keep the databases after the run.
              * @default false
              */
             keep?: boolean;
             /**
-             * Load Nodes
              * @description Uids of the nodes that generate the load; empty: the console chooses them.
              * @default []
              */
             load_nodes?: number[];
-            /**
-             * Scale
-             * @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size.
-             */
+            /** @description Factor for keys, memory, rates, shards, databases, and nodes; 1 is the published size. */
             scale: number;
         };
         /**
-         * SearchStep
-         * @description A step of a search: the load at one rate. The results are null until the step has ended.
+         * @description A step of a search: the load at one rate. The results are null until the step has ended. If a later step exists, it was
+         *     interrupted and repeated.
          */
         SearchStep: {
-            /** Average Ms */
             average_ms: number | null;
-            /**
-             * Limited By
-             * @description Why the limit was missed; null if it was met. `generator`: the load generator sent requests late; `connections`: all connections were waiting for replies, although each reply was within the limit.
-             */
+            /** @description Why the limit was missed; null if it was met. `generator`: the load generator sent requests late; `connections`: all connections were waiting for replies, although each reply was within the limit. */
             limited_by: ("database" | "generator" | "connections") | null;
-            /**
-             * Met
-             * @description Whether the latency was within the limit, and 99% of the rate was reached.
-             */
+            /** @description Whether the latency was within the limit, and 99% of the rate was reached. */
             met: boolean | null;
-            /** Ops Per Second */
             ops_per_second: number | null;
-            /** P99 Ms */
             p99_ms: number | null;
             /**
-             * Purpose
              * @description `peak`: as fast as replies arrive; `search`: at a rate; `confirmation`: at the found rate.
              * @enum {string}
              */
             purpose: "peak" | "search" | "confirmation";
-            /**
-             * Rate
-             * @description Requests per second over all load nodes; null for `peak`.
-             */
+            /** @description Requests per second over all load nodes; null for `peak`. */
             rate: number | null;
-            /**
-             * Steady
-             * @description Whether most seconds agree with `met`. If not, the step is repeated.
-             */
+            /** @description Whether most seconds agree with `met`. If not, the step is repeated. */
             steady: boolean | null;
         };
-        /**
-         * SecondFactorCode
-         * @description Password and authentication code of the user: an open browser session or a stolen password alone is not sufficient.
-         */
+        /** @description Password and authentication code of the user: an open browser session or a stolen password alone is not sufficient. */
         SecondFactorCode: {
-            /**
-             * Password
-             * @description Current password of the user.
-             */
+            /** @description Current password of the user. */
             password: string;
-            /**
-             * Present Code
-             * @description Current code from the authenticator app, or a recovery code.
-             */
+            /** @description Current code from the authenticator app, or a recovery code. */
             present_code?: string | null;
         };
-        /** SecondFactorConfirmation */
         SecondFactorConfirmation: {
-            /**
-             * Code
-             * @description Code that the authenticator app shows for the secret.
-             */
+            /** @description Code that the authenticator app shows for the secret. */
             code: string;
-            /**
-             * Password
-             * @description Current password of the user.
-             */
+            /** @description Current password of the user. */
             password: string;
-            /**
-             * Present Code
-             * @description Current code from the authenticator app, or a recovery code.
-             */
+            /** @description Current code from the authenticator app, or a recovery code. */
             present_code?: string | null;
-            /** Secret */
             secret: string;
         };
-        /**
-         * SecondFactorSecret
-         * @description Secret for the authenticator app. Nothing changes until it is sent back with a code.
-         */
+        /** @description Secret for the authenticator app. Nothing changes until it is sent back with a code. */
         SecondFactorSecret: {
-            /**
-             * Secret
-             * @description Base32 text, to enter in an app that cannot scan a QR code.
-             */
+            /** @description Base32 text, to enter in an app that cannot scan a QR code. */
             secret: string;
-            /**
-             * Uri
-             * @description `otpauth://` URI for a QR code.
-             */
+            /** @description `otpauth://` URI for a QR code. */
             uri: string;
         };
-        /** Series */
         Series: {
-            /** Parts */
             parts: components["schemas"]["SeriesPart"][];
-            /** Uid */
             uid: number;
         };
-        /**
-         * SeriesColumns
-         * @description Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap.
-         */
+        /** @description Time series as columns: `count` intervals of `step` seconds, starting at `from`; null = gap. */
         SeriesColumns: {
-            /** Count */
             count: number;
-            /** From */
             from: number;
-            /** Metrics */
             metrics: string[];
-            /**
-             * Series
-             * @description One list per metric, by uid.
-             */
+            /** @description One list per metric, by uid. */
             series: {
                 [key: string]: (number | null)[][];
             };
-            /** Step */
             step: number;
         };
-        /**
-         * SeriesPart
-         * @description Seconds of one repetition of one phase. Columns have one value per second; null = unknown.
-         */
+        /** @description Seconds of one repetition of one phase. Columns have one value per second; null = unknown. */
         SeriesPart: {
-            /**
-             * At
-             * @description End of each second, in epoch seconds.
-             */
+            /** @description End of each second, in epoch seconds. */
             at: number[];
-            /** Began At */
             began_at: number | null;
-            /**
-             * Columns
-             * @description ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu
-             */
+            /** @description ops, reads, writes, misses, redirected, errors, sent_bytes, received_bytes, average_ms, p50_ms, p99_ms, p999_ms, max_ms, in_flight, schedule_lag_ms, busiest_thread_cpu */
             columns: {
                 [key: string]: (number | null)[];
             };
-            /**
-             * Errors
-             * @description Errors per second, by type.
-             */
+            /** @description Errors per second, by type. */
             errors: {
                 [key: string]: number[];
             };
-            /**
-             * First
-             * @description Second of the load with which the columns start.
-             */
+            /** @description Second of the load with which the columns start. */
             first: number;
-            /**
-             * Histograms
-             * @description Counts by latency in microseconds, for each second. Only with `?histograms=true`.
-             */
+            /** @description Counts by latency in microseconds, for each second. Only with `?histograms=true`. */
             histograms?: {
                 [key: string]: number;
             }[] | null;
-            /** Phase */
             phase: number;
-            /** Phase Name */
             phase_name: string;
-            /** Repetition */
             repetition: number;
         };
-        /**
-         * ServiceTokenOut
-         * @description A service token without the token itself.
-         */
+        /** @description A service token without the token itself. */
         ServiceTokenOut: {
-            /** Created At */
             created_at: string;
-            /** Created By */
             created_by: string;
-            /** Expired */
             expired: boolean;
-            /** Expires At */
             expires_at: string | null;
-            /** Last Used At */
             last_used_at: string | null;
-            /** Name */
             name: string;
-            /** Role */
             role: string;
-            /** Role Uids */
             role_uids: number[];
-            /** Uid */
             uid: number;
         };
-        /**
-         * SessionInfo
-         * @description The signed-in user and the session.
-         */
+        /** @description The signed-in user and the session. */
         SessionInfo: {
-            /** Auth Method */
             auth_method: string;
-            /** Bdbs */
             bdbs: number[] | null;
-            /** Cluster Name */
             cluster_name: string;
-            /** Password Expires At */
             password_expires_at: string | null;
-            /** Recovery Codes */
             recovery_codes?: string[] | null;
-            /** Role */
             role: string;
-            /** Second Factor */
             second_factor: boolean;
-            /** Second Factor Required */
             second_factor_required: boolean;
-            /** Uid */
             uid: number;
-            /** Username */
             username: string;
-            /** Version */
             version: string;
         };
-        /**
-         * SessionOut
-         * @description Session of a user.
-         */
+        /** @description Session of a user. */
         SessionOut: {
-            /** Address */
             address: string;
-            /** Browser */
             browser: string;
-            /** Created At */
             created_at: string;
-            /** Current */
             current: boolean;
-            /** Expires At */
             expires_at: string;
-            /** Last Seen At */
             last_seen_at: string;
-            /** Uid */
             uid: number;
         };
-        /**
-         * Sftp
-         * @description An SFTP server.
-         */
+        /** @description An SFTP server. */
         Sftp: {
-            /**
-             * Key
-             * @default
-             */
+            /** @default  */
             key?: string;
-            /**
-             * Known Hosts
-             * @default
-             */
+            /** @default  */
             known_hosts?: string;
-            /** Sftp Url */
             sftp_url: string;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -13052,503 +9637,265 @@ export interface components {
              */
             type: "sftp";
         };
-        /** Shard */
         Shard: {
-            /**
-             * Actual Role
-             * @description Last observed role; empty before the first observation.
-             */
+            /** @description Last observed role; empty before the first observation. */
             actual_role: string;
-            /** Address */
             address: string;
-            /**
-             * Assigned Slots
-             * @description Ranges of hash slots, for example "0-99,200-8191"; empty without slots.
-             */
+            /** @description Ranges of hash slots, for example "0-99,200-8191"; empty without slots. */
             assigned_slots: string;
-            /** Bdb Uid */
             bdb_uid: number;
-            /**
-             * Detail
-             * @description Message if the shard is not ok.
-             */
+            /** @description Message if the shard is not ok. */
             detail: string;
             /**
-             * Detailed Status
              * @description `busy`: the primary runs but rejects requests, because its cluster state is `fail`.
              * @enum {string}
              */
             detailed_status: "ok" | "busy" | "loading" | "timeout" | "down" | "unknown";
-            /**
-             * Engine Version
-             * @description Version of the running Valkey; missing before the first observation.
-             */
+            /** @description Version of the running Valkey; missing before the first observation. */
             engine_version?: string;
             loading: components["schemas"]["Loading"];
-            /**
-             * Lost Lead
-             * @description Whether the shard was a primary when its node failed, and is now a replica. `return_primaries` makes it the primary again.
-             */
+            /** @description Whether the shard was a primary when its node failed, and is now a replica. `return_primaries` makes it the primary again. */
             lost_lead: boolean;
-            /**
-             * Node
-             * @description Same as `node_uid`, as a number.
-             */
+            /** @description Same as `node_uid`, as a number. */
             node: number;
-            /** Node Uid */
             node_uid: string;
-            /**
-             * Pair
-             * @description Number of the replication pair. A primary and its replica have the same number.
-             */
+            /** @description Number of the replication pair. A primary and its replica have the same number. */
             pair: number;
-            /** Pid */
             pid?: number;
-            /** Port */
             port: number;
-            /**
-             * Report Timestamp
-             * @description Time of the last observation.
-             */
+            /** @description Time of the last observation. */
             report_timestamp?: string;
             /**
-             * Role
              * @description Role according to the console.
              * @enum {string}
              */
             role: "master" | "slave";
-            /** Started At */
             started_at?: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive";
             sync?: components["schemas"]["Sync"];
-            /** Uid */
             uid: string;
-            /**
-             * Used Memory
-             * @description Memory usage in bytes from the newest sample; missing without a sample.
-             */
+            /** @description Memory usage in bytes from the newest sample; missing without a sample. */
             used_memory?: number;
         };
-        /** ShardClient */
         ShardClient: {
-            /**
-             * Addr
-             * @description Address; empty for a Unix socket connection from the shard's node.
-             */
+            /** @description Address; empty for a Unix socket connection from the shard's node. */
             addr: string;
-            /**
-             * Command
-             * @description Last command; empty before the first.
-             */
+            /** @description Last command; empty before the first. */
             command: string;
-            /** Connected Seconds */
             connected_seconds: number;
-            /** Id */
             id: number;
-            /** Idle Seconds */
             idle_seconds: number;
             /**
-             * Kind
              * @description Kind of client: `endpoint` is a proxy; `console` is the console or an agent.
              * @enum {string}
              */
             kind: "application" | "endpoint" | "replica" | "primary" | "console";
-            /**
-             * Library
-             * @description Client library and version, if the client reports them.
-             */
+            /** @description Client library and version, if the client reports them. */
             library: string;
-            /**
-             * Memory Bytes
-             * @description Memory of the client in the engine.
-             */
+            /** @description Memory of the client in the engine. */
             memory_bytes: number;
-            /** Name */
             name: string;
-            /** User */
             user: string;
         };
-        /** ShardClients */
         ShardClients: {
-            /**
-             * Clients
-             * @description Clients, those with the highest memory usage first.
-             */
+            /** @description Clients, those with the highest memory usage first. */
             clients: components["schemas"]["ShardClient"][];
-            /** Shard Uid */
             shard_uid: string;
-            /**
-             * Total
-             * @description Number of all clients.
-             */
+            /** @description Number of all clients. */
             total: number;
         };
-        /** ShardCores */
         ShardCores: {
-            /** Cores */
             cores: string;
-            /**
-             * Numa Nodes
-             * @description NUMA nodes of these cores.
-             */
+            /** @description NUMA nodes of these cores. */
             numa_nodes: string;
         };
-        /** ShardHealth */
         ShardHealth: {
-            /** Detailed Status */
             detailed_status: string;
-            /** Id */
             id: number;
-            /**
-             * Role
-             * @enum {string}
-             */
+            /** @enum {string} */
             role: "leader" | "follower";
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "active" | "inactive";
         };
-        /**
-         * Sla
-         * @description Limits for the measured phase.
-         */
+        /** @description Limits for the measured phase. */
         Sla: {
-            /** Average Ms */
             average_ms?: number | null;
-            /** Max Errors */
             max_errors?: number | null;
-            /**
-             * Max Outage Seconds
-             * @description Longest outage of any shard in seconds.
-             */
+            /** @description Longest outage of any shard in seconds. */
             max_outage_seconds?: number | null;
-            /** Min Ops Per Second */
             min_ops_per_second?: number | null;
-            /** P50 Ms */
             p50_ms?: number | null;
-            /** P999 Ms */
             p999_ms?: number | null;
-            /** P99 Ms */
             p99_ms?: number | null;
         };
-        /**
-         * SlotShard
-         * @description A primary that was polled.
-         */
+        /** @description A primary that was polled. */
         SlotShard: {
-            /**
-             * Counted Since
-             * @description Start of the process. Totals do not include the time before a slot was added or before CONFIG RESETSTAT.
-             */
+            /** @description Start of the process. Totals do not include the time before a slot was added or before CONFIG RESETSTAT. */
             counted_since?: string;
-            /**
-             * Detail
-             * @description Reason why it returned no data, for example an engine without slot statistics; otherwise empty.
-             */
+            /** @description Reason why it returned no data, for example an engine without slot statistics; otherwise empty. */
             detail: string;
-            /** Node Uid */
             node_uid: string;
-            /** Shard Uid */
             shard_uid: string;
         };
-        /**
-         * SlotTotals
-         * @description Totals since the shard's `counted_since`; missing if the engine does not count them.
-         */
+        /** @description Totals since the shard's `counted_since`; missing if the engine does not count them. */
         SlotTotals: {
-            /**
-             * Cpu Usec
-             * @description CPU time in microseconds.
-             */
+            /** @description CPU time in microseconds. */
             cpu_usec?: number;
-            /** Network Bytes In */
             network_bytes_in?: number;
-            /** Network Bytes Out */
             network_bytes_out?: number;
         };
-        /** SlowEntry */
         SlowEntry: {
-            /**
-             * Arguments
-             * @description Command and arguments; the engine truncates long ones.
-             */
+            /** @description Command and arguments; the engine truncates long ones. */
             arguments: string[];
-            /**
-             * At
-             * @description Time of the execution, in epoch seconds.
-             */
+            /** @description Time of the execution, in epoch seconds. */
             at: number;
-            /**
-             * Client
-             * @description Address of the client. For clients of the endpoint, the address of the proxy.
-             */
+            /** @description Address of the client. For clients of the endpoint, the address of the proxy. */
             client: string;
-            /** Client Name */
             client_name: string;
-            /** Id */
             id: number;
-            /**
-             * Microseconds
-             * @description Execution time in microseconds, without the time in the queue.
-             */
+            /** @description Execution time in microseconds, without the time in the queue. */
             microseconds: number;
         };
-        /** SlowLog */
         SlowLog: {
-            /**
-             * Entries
-             * @description Newest first.
-             */
+            /** @description Newest first. */
             entries: components["schemas"]["SlowEntry"][];
-            /** Shard Uid */
             shard_uid: string;
-            /**
-             * Threshold Us
-             * @description Commands that take longer are recorded. Negative: disabled.
-             */
+            /** @description Commands that take longer are recorded. Negative: disabled. */
             threshold_us: number;
         };
-        /** Snapshot */
         Snapshot: {
-            /** Created Time */
             created_time: string;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "maintenance" | "user";
-            /** Name */
             name: string;
-            /** Node Uid */
             node_uid: string;
-            /**
-             * Shards
-             * @description Number of the node's shards in the snapshot.
-             */
+            /** @description Number of the node's shards in the snapshot. */
             shards: number;
         };
-        /**
-         * SnapshotPoint
-         * @description Save if `secs` have passed and at least `writes` keys have changed.
-         */
+        /** @description Save if `secs` have passed and at least `writes` keys have changed. */
         SnapshotPoint: {
-            /** Secs */
             secs: number;
-            /** Writes */
             writes: number;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * SsoStatus
-         * @description Sign-in option that the web UI shows to users who are not signed in.
-         */
+        /** @description Sign-in option that the web UI shows to users who are not signed in. */
         SsoStatus: {
-            /** Name */
             name: string | null;
         };
-        /** StartedBackup */
         StartedBackup: {
-            /** Action Uid */
             action_uid: string;
-            /** Backup Uid */
             backup_uid: number;
         };
-        /** StartedRestore */
         StartedRestore: {
-            /** Action Uid */
             action_uid: string;
-            /** Restore Uid */
             restore_uid: number;
         };
-        /** StartedVerification */
         StartedVerification: {
-            /** Action Uid */
             action_uid: string;
         };
-        /**
-         * StateMachine
-         * @description An action in the format of /v1.
-         */
+        /** @description An action in the format of /v1. */
         StateMachine: {
-            /** Action Uid */
             action_uid: string;
-            /**
-             * Creation Time
-             * @description Epoch seconds, as text.
-             */
+            /** @description Epoch seconds, as text. */
             creation_time: string;
-            /** Error */
             error?: string;
-            /**
-             * Heartbeat
-             * @description Epoch seconds.
-             */
+            /** @description Epoch seconds. */
             heartbeat: number;
-            /** Name */
             name: string;
-            /**
-             * Object Name
-             * @description "bdb:<uid>"
-             */
+            /** @description "bdb:<uid>" */
             object_name: string;
-            /**
-             * Progress
-             * @description 0-100, as text.
-             */
+            /** @description 0-100, as text. */
             progress: string;
-            /** State */
             state: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "active" | "completed" | "failed" | "cancelled";
         } & {
             [key: string]: unknown;
         };
-        /** Step */
         Step: {
-            /**
-             * Detail
-             * @description Current activity of the step, or the condition that it waits for.
-             */
+            /** @description Current activity of the step, or the condition that it waits for. */
             detail?: string;
-            /** Name */
             name: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "pending" | "running" | "completed" | "failed" | "cancelled";
         };
-        /** Summary */
         Summary: {
             /** @description Result of a search. `percentiles`, `spread`, and `verdict` are those of its confirmation runs then. */
             find_max?: components["schemas"]["FindMaxResult"] | null;
             /**
-             * Percentiles
              * @description Latency by percentile over all repetitions of the measured phase, from merged histograms.
              * @default []
              */
             percentiles?: components["schemas"]["Percentile"][];
-            /** Results */
             results: components["schemas"]["Result"][];
-            /**
-             * Spread
-             * @description Distributions by measurement name.
-             */
+            /** @description Distributions by measurement name. */
             spread: {
                 [key: string]: components["schemas"]["Distribution"];
             };
             verdict: components["schemas"]["Verdict"];
         };
-        /** Sync */
         Sync: {
-            /**
-             * Progress
-             * @description Bytes that the replica has not received yet, if known.
-             */
+            /** @description Bytes that the replica has not received yet, if known. */
             progress: number;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "idle" | "in_progress" | "link_down";
         };
-        /** Tag */
         Tag: {
-            /** Key */
             key: string;
-            /** Value */
             value: string;
         } & {
             [key: string]: unknown;
         };
-        /**
-         * TokenCredentials
-         * @description Credentials in the body, for clients that do not use HTTP Basic.
-         */
+        /** @description Credentials in the body, for clients that do not use HTTP Basic. */
         TokenCredentials: {
-            /**
-             * Code
-             * @description Code from the authenticator app, or a recovery code (extension).
-             */
+            /** @description Code from the authenticator app, or a recovery code (extension). */
             code?: string | null;
-            /** Password */
             password?: string | null;
             /**
-             * Ttl
              * @description Lifetime in seconds.
              * @default 300
              */
             ttl?: number;
-            /** Username */
             username?: string | null;
         };
-        /** TokenRequest */
         TokenRequest: {
             /**
-             * Ttl
              * @description Lifetime in seconds.
              * @default 300
              */
             ttl?: number;
         };
-        /** TrafficReply */
         TrafficReply: {
-            /**
-             * Action Uid
-             * @description Uid of the action; null if nothing changes.
-             */
+            /** @description Uid of the action; null if nothing changes. */
             action_uid: string | null;
-            /** Description */
             description: string;
         };
-        /**
-         * UpgradePlan
-         * @description Reply to a dry run.
-         */
+        /** @description Reply to a dry run. */
         UpgradePlan: {
-            /** Description */
             description: string;
-            /**
-             * Steps
-             * @description Steps of each replication pair, in order. Pairs are upgraded in parallel.
-             */
+            /** @description Steps of each replication pair, in order. Pairs are upgraded in parallel. */
             steps: string[];
         };
-        /**
-         * UpgradeRequest
-         * @description Body of an upgrade request, as in the Redis Enterprise REST API.
-         */
+        /** @description Body of an upgrade request, as in the Redis Enterprise REST API. */
         UpgradeRequest: {
             /**
-             * Force Discard
              * @description Accepted without effect.
              * @default false
              */
             force_discard?: boolean;
             /**
-             * Force Restart
              * @description Also replace shards that already run this version.
              * @default false
              */
             force_restart?: boolean;
             /**
-             * May Discard Data
              * @description Accepted without effect: no data is discarded.
              * @default false
              */
             may_discard_data?: boolean;
             /**
-             * Modules
              * @description Must be empty: modules are not supported.
              * @default []
              */
@@ -13556,446 +9903,226 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
-             * Parallel Shards Upgrade
              * @description Maximum number of shards to upgrade at the same time; `all`: as many as the policy allows.
              * @default all
              */
             parallel_shards_upgrade?: number | "all";
             /**
-             * Preserve Roles
              * @description Accepted without effect: roles are always kept.
              * @default false
              */
             preserve_roles?: boolean;
             /**
-             * Redis Version
              * @description Engine version that must run after the upgrade. Default: the version installed on the nodes.
              * @default
              */
             redis_version?: string;
         };
-        /**
-         * Upload
-         * @description A file for imports into a database.
-         */
+        /** @description A file for imports into a database. */
         Upload: {
-            /** Bdb Uid */
             bdb_uid: number;
-            /** Bytes */
             bytes: number;
-            /** Created At */
             created_at: string;
-            /**
-             * Detail
-             * @description Why it failed; otherwise empty.
-             */
+            /** @description Why it failed; otherwise empty. */
             detail: string;
-            /**
-             * Expires At
-             * @description When it is deleted if it is not used; null while it is not complete.
-             */
+            /** @description When it is deleted if it is not used; null while it is not complete. */
             expires_at: string | null;
-            /** Location Uid */
             location_uid: number;
-            /** Name */
             name: string;
-            /** Originator */
             originator: string;
-            /**
-             * Sha256
-             * @description Of the complete file; empty until it is complete.
-             */
+            /** @description Of the complete file; empty until it is complete. */
             sha256: string;
-            /**
-             * Status
-             * @enum {string}
-             */
+            /** @enum {string} */
             status: "waiting" | "receiving" | "ready" | "failed" | "deleting";
-            /** Uid */
             uid: number;
         };
-        /**
-         * Url
-         * @description One file to import, at an HTTP or HTTPS URL. Read only.
-         */
+        /** @description One file to import, at an HTTP or HTTPS URL. Read only. */
         Url: {
-            /**
-             * Ca Cert
-             * @default
-             */
+            /** @default  */
             ca_cert?: string;
-            /**
-             * Proxy Url
-             * @default
-             */
+            /** @default  */
             proxy_url?: string;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             type: "url";
-            /** Url */
             url: string;
         };
-        /**
-         * UserChanges
-         * @description Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect.
-         */
+        /** @description Omitted fields keep their values. Unimplemented fields of the Redis Enterprise REST API are accepted without effect. */
         UserChanges: {
-            /**
-             * Auth Method
-             * @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory.
-             */
+            /** @description `regular`: password of the console; `sso`: single sign-on; `ldap`: password of an LDAP directory. */
             auth_method?: ("regular" | "sso" | "ldap") | null;
-            /**
-             * Email
-             * @description Username. It cannot be changed: omit it or send the current value.
-             */
+            /** @description Username. Empty for users who have only a name. It cannot be changed: omit it or send the current value. */
             email?: string | null;
-            /** Name */
             name?: string | null;
-            /** Password */
             password?: string | null;
-            /** Role */
             role?: ("admin" | "cluster_member" | "cluster_viewer" | "db_member" | "db_viewer" | "user_manager" | "none") | null;
-            /**
-             * Role Uids
-             * @description Uid of one role of /v1/roles. Alternative to `role`.
-             */
+            /** @description Uids of roles of /v1/roles. Alternative to `role`. The management permissions of one of them must include those of the others. An empty list means no role. */
             role_uids?: number[] | null;
         };
-        /** UserCredentials */
         UserCredentials: {
-            /** Password */
             password: string;
-            /** Username */
             username: string;
         };
-        /**
-         * UserOut
-         * @description A user without secrets.
-         */
+        /** @description A user without secrets. */
         UserOut: {
-            /** Auth Method */
             auth_method: string;
-            /**
-             * Bdbs Email Alerts
-             * @default []
-             */
+            /** @default [] */
             bdbs_email_alerts?: string[];
-            /**
-             * Cluster Email Alerts
-             * @default false
-             */
+            /** @default false */
             cluster_email_alerts?: boolean;
-            /** Email */
             email: string;
-            /**
-             * Email Alerts
-             * @default false
-             */
+            /** @default false */
             email_alerts?: boolean;
-            /** Last Login */
             last_login: number | null;
-            /** Name */
             name: string;
-            /** Password Issue Date */
             password_issue_date: string;
-            /** Passwords Count */
             passwords_count: number;
-            /** Role */
             role: string;
-            /** Role Uids */
             role_uids: number[];
-            /** Second Factor */
             second_factor: boolean;
-            /** Status */
             status: string;
-            /** Uid */
             uid: number;
         };
-        /** ValidationError */
         ValidationError: {
-            /** Context */
             ctx?: Record<string, never>;
-            /** Input */
             input?: unknown;
-            /** Location */
             loc: (string | number)[];
-            /** Message */
             msg: string;
-            /** Error Type */
             type: string;
         };
-        /** Verdict */
         Verdict: {
-            /**
-             * Kept
-             * @description Whether all limits were met; null without limits or measurements.
-             */
+            /** @description Whether all limits were met; null without limits or measurements. */
             kept: boolean | null;
-            /** Limits */
             limits: components["schemas"]["Limit"][];
         };
-        /**
-         * Verification
-         * @description Result of a verification.
-         */
+        /** @description Result of a verification. */
         Verification: {
-            /** At */
             at: string;
-            /** Detail */
+            /** @description Result in a sentence, or why it failed. */
             detail: string;
-            /** Keys */
+            /** @description Keys that were restored. */
             keys: number;
-            /** Ok */
+            /**
+             * @description `restore`: all keys were restored and compared. `checksums`: the console cannot decrypt the backup, so only the checksums of its files and of its manifest were compared.
+             * @enum {string}
+             */
+            method: "restore" | "checksums";
             ok: boolean;
-            /** Seconds */
+            /** @description Duration of the restore, or of the comparison of checksums. */
             seconds: number;
         };
-        /** Webhook */
         Webhook: {
-            /** Ca */
             ca: string;
-            /** Created Time */
             created_time: string;
-            /** Enabled */
             enabled: boolean;
-            /**
-             * Events
-             * @enum {string}
-             */
+            /** @enum {string} */
             events: "alarms" | "all" | "audit";
-            /**
-             * Failures
-             * @description Consecutive failed attempts. Delivery is retried.
-             */
+            /** @description Consecutive failed attempts. Delivery is retried. */
             failures: number;
-            /**
-             * Is Signed
-             * @description Whether a secret is set. It is never returned.
-             */
+            /** @description Whether a secret is set. It is never returned. */
             is_signed: boolean;
-            /**
-             * Kind
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "webhook" | "alertmanager" | "email" | "syslog";
-            /**
-             * Last Error
-             * @description Error message of the last failed attempt.
-             */
+            /** @description Error message of the last failed attempt. */
             last_error: string;
-            /**
-             * Last Told Time
-             * @description Time of the last delivery; null: never.
-             */
+            /** @description Time of the last delivery; null: never. */
             last_told_time: string | null;
-            /**
-             * Min Severity
-             * @enum {string}
-             */
+            /** @enum {string} */
             min_severity: "INFO" | "WARNING" | "ERROR";
-            /** Name */
             name: string;
-            /**
-             * Open
-             * @description Number of delivered alarms that are still active.
-             */
+            /** @description Number of delivered alarms that are still active. */
             open: number;
-            /**
-             * Silent Until
-             * @description Muted until this time; null: not muted.
-             */
+            /** @description Muted until this time; null: not muted. */
             silent_until: string | null;
-            /** Uid */
             uid: number;
-            /** Url */
             url: string;
         };
-        /**
-         * WebhookUpdate
-         * @description Omitted fields keep their values.
-         */
+        /** @description Omitted fields keep their values. */
         WebhookUpdate: {
-            /** Ca */
             ca?: string | null;
-            /** Enabled */
             enabled?: boolean | null;
-            /** Events */
             events?: ("alarms" | "all" | "audit") | null;
-            /** Min Severity */
             min_severity?: ("INFO" | "WARNING" | "ERROR") | null;
-            /** Name */
             name?: string | null;
-            /** Secret */
             secret?: string | null;
-            /**
-             * Silent Minutes
-             * @description Mute messages for this time. Alarms that are still active are sent afterwards. 0 ends the mute.
-             */
+            /** @description Mute messages for this time. Alarms that are still active are sent afterwards. 0 ends the mute. */
             silent_minutes?: number | null;
-            /** Url */
             url?: string | null;
         };
-        /**
-         * Workload
-         * @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`).
-         */
+        /** @description Options of memtier_benchmark, with underscores. Omitted options have memtier's defaults (`x-default`). */
         Workload: {
-            /**
-             * Clients
-             * @description Connections per thread.
-             */
+            /** @description Connections per thread. */
             clients?: number | null;
-            /**
-             * Clients Start
-             * @description Staircase: initial number of clients per thread.
-             */
+            /** @description Staircase: initial number of clients per thread. */
             clients_start?: number | null;
-            /** Clients Step */
             clients_step?: number | null;
-            /**
-             * Command
-             * @description Commands that replace SET and GET; __key__ and __data__ are placeholders.
-             */
+            /** @description Commands that replace SET and GET; __key__ and __data__ are placeholders. */
             command?: components["schemas"]["CustomCommand"][] | null;
-            /** Connection Timeout */
             connection_timeout?: number | null;
-            /** Data Offset */
             data_offset?: number | null;
-            /**
-             * Data Size
-             * @description Size of a value in bytes.
-             */
+            /** @description Size of a value in bytes. */
             data_size?: number | null;
-            /** Data Size List */
             data_size_list?: string | null;
-            /** Data Size Pattern */
             data_size_pattern?: string | null;
-            /** Data Size Range */
             data_size_range?: string | null;
-            /**
-             * Data Verify
-             * @description Write values that are derived from the name of their key and their size, and check the value that each GET returns. Values that differ are errors of the type `mismatch`.
-             */
+            /** @description Write values that are derived from the name of their key and their size, and check the value that each GET returns. Values that differ are errors of the type `mismatch`. */
             data_verify?: boolean | null;
-            /**
-             * Distinct Client Seed
-             * @description If false, all clients use the same keys in the same order.
-             */
+            /** @description If false, all clients use the same keys in the same order. */
             distinct_client_seed?: boolean | null;
-            /** Expiry Range */
             expiry_range?: string | null;
-            /** Hide Histogram */
             hide_histogram?: boolean | null;
-            /** Key Maximum */
             key_maximum?: number | null;
-            /** Key Median */
             key_median?: number | null;
-            /** Key Minimum */
             key_minimum?: number | null;
-            /**
-             * Key Pattern
-             * @description For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian.
-             */
+            /** @description For SETs and GETs: R random, S sequential, P sequential and divided among clients, G Gaussian, Z Zipfian. */
             key_pattern?: string | null;
-            /** Key Prefix */
             key_prefix?: string | null;
-            /** Key Stddev */
             key_stddev?: number | null;
-            /** Key Zipf Exp */
             key_zipf_exp?: number | null;
-            /** Max Reconnect Attempts */
             max_reconnect_attempts?: number | null;
-            /** Multi Key Get */
             multi_key_get?: number | null;
-            /** Num Slaves */
             num_slaves?: string | null;
-            /**
-             * Pipeline
-             * @description Concurrent requests per connection.
-             */
+            /** @description Concurrent requests per connection. */
             pipeline?: number | null;
-            /** Print Percentiles */
             print_percentiles?: string | null;
-            /** Protocol */
             protocol?: string | null;
-            /** Random Data */
             random_data?: boolean | null;
-            /**
-             * Randomize
-             * @description If false, all runs use the same keys in the same order.
-             */
+            /** @description If false, all runs use the same keys in the same order. */
             randomize?: boolean | null;
-            /**
-             * Rate
-             * @description Open loop: total requests per second, sent on schedule regardless of replies.
-             */
+            /** @description Open loop: total requests per second, sent on schedule regardless of replies. */
             rate?: number | null;
-            /**
-             * Rate Limiting
-             * @description Requests per second and connection.
-             */
+            /** @description Requests per second and connection. */
             rate_limiting?: number | null;
-            /**
-             * Ratio
-             * @description Ratio of SETs to GETs.
-             */
+            /** @description Ratio of SETs to GETs. */
             ratio?: string | null;
-            /** Reconnect Backoff Factor */
             reconnect_backoff_factor?: number | null;
-            /** Reconnect Interval */
             reconnect_interval?: number | null;
-            /** Reconnect On Error */
             reconnect_on_error?: boolean | null;
-            /**
-             * Requests
-             * @description Per client; "allkeys" = once over the key range.
-             */
+            /** @description Per client; "allkeys" = once over the key range. */
             requests?: number | "allkeys" | null;
-            /** Select Db */
             select_db?: number | null;
-            /**
-             * Step Duration
-             * @description Seconds per step of the staircase.
-             */
+            /** @description Seconds per step of the staircase. */
             step_duration?: number | null;
-            /**
-             * Test Time
-             * @description Seconds; replaces requests.
-             */
+            /** @description Seconds; replaces requests. */
             test_time?: number | null;
-            /** Threads */
             threads?: number | null;
-            /**
-             * Verify Only
-             * @description Only read and check the keys that SETs of this workload would have written.
-             */
+            /** @description Only read and check the keys that SETs of this workload would have written. */
             verify_only?: boolean | null;
-            /** Wait Ratio */
             wait_ratio?: string | null;
-            /** Wait Timeout */
             wait_timeout?: string | null;
         };
-        /**
-         * ZoneDrillRequest
-         * @description Fault to inject on all nodes of a zone at the same time.
-         */
+        /** @description Fault to inject on all nodes of a zone at the same time. */
         ZoneDrillRequest: {
-            /**
-             * Confirm
-             * @description Confirmation: the words "zone <rack_id>".
-             */
+            /** @description Confirmation: the words "zone <rack_id>". */
             confirm: string;
             /**
-             * Kind
              * @description `kill` requires systemd, and `cut_off` the permission to change routes. Nodes that are cut off together reach each other.
              * @enum {string}
              */
             kind: "reboot" | "kill" | "freeze" | "cut_off";
             /**
-             * Seconds
              * @description Duration of the fault in seconds.
              * @default 20
              */
@@ -14181,6 +10308,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -14272,9 +10400,13 @@ export interface operations {
     };
     get_action_v1_v1_actions__action_uid__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
+            };
             header?: never;
             path: {
+                /** @example 0b4a9c1e-5d0f-4f6e-9a57-2f7c3c1d8e11 */
                 action_uid: string;
             };
             cookie?: never;
@@ -14367,6 +10499,8 @@ export interface operations {
     cancel_action_v1_actions__action_uid__delete: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -14375,6 +10509,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 0b4a9c1e-5d0f-4f6e-9a57-2f7c3c1d8e11 */
                 action_uid: string;
             };
             cookie?: never;
@@ -14947,6 +11082,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "location": {
+                 *         "path": "/srv/backups",
+                 *         "type": "mount_point"
+                 *       },
+                 *       "name": "share"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewLocation"];
             };
         };
@@ -15138,6 +11282,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "location": {
+                 *         "path": "/srv/backups",
+                 *         "type": "mount_point"
+                 *       },
+                 *       "node_uid": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["LocationTest"];
             };
         };
@@ -15239,6 +11392,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -15248,6 +11402,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -15337,16 +11493,24 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "archive"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LocationUpdate"];
             };
         };
@@ -15414,6 +11578,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -15459,10 +11632,13 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -15525,6 +11701,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -15568,6 +11753,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -15671,6 +11857,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -15954,6 +12141,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16048,6 +12236,8 @@ export interface operations {
             query?: {
                 /** @description Only remove the backup from the list, and keep its files. */
                 keep_files?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -16056,6 +12246,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16157,6 +12348,8 @@ export interface operations {
     resume_backup_v1_backups__uid__actions_resume_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -16165,6 +12358,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16275,6 +12469,8 @@ export interface operations {
     verify_backup_v1_backups__uid__actions_verify_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -16283,6 +12479,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16395,6 +12592,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16489,6 +12687,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16592,8 +12791,12 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
-                /** @description Name of a file of the backup, or `manifest.json`. */
+                /**
+                 * @description Name of a file of the backup, or `manifest.json`.
+                 * @example manifest.json
+                 */
                 name: string;
             };
             cookie?: never;
@@ -16697,6 +12900,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -16974,6 +13178,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
                 /** @description Accept a name that another database already has (extension). `?allow_duplicate_name` alone means true. */
@@ -16988,6 +13194,21 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "memory_size": 1073741824,
+                 *       "name": "orders",
+                 *       "replication": true,
+                 *       "sharding": true,
+                 *       "shards_count": 3,
+                 *       "tags": [
+                 *         {
+                 *           "key": "team",
+                 *           "value": "shop"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["BdbCreate"];
             };
         };
@@ -17182,6 +13403,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -17286,12 +13508,21 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "bdb_size": {
+                 *         "enabled": true,
+                 *         "threshold": "80"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["BdbAlertSettings"];
             };
         };
@@ -17398,7 +13629,9 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example bdb_size */
                 alert: string;
             };
             cookie?: never;
@@ -17950,6 +14183,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18055,6 +14289,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18152,6 +14387,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18161,6 +14397,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -18246,22 +14484,32 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
                 /** @description Accept a name that another database already has (extension). `?allow_duplicate_name` alone means true. */
                 allow_duplicate_name?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "memory_size": 2147483648
+                 *     }
+                 */
                 "application/json": components["schemas"]["BdbUpdate"];
             };
         };
@@ -18329,6 +14577,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -18370,14 +14627,19 @@ export interface operations {
     delete_bdb_v1_bdbs__uid__delete: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18438,6 +14700,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -18481,6 +14752,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -18489,12 +14762,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "location_uid": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["BackupRequest"] | null;
             };
         };
@@ -18611,6 +14890,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18716,6 +14996,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -18724,12 +15006,21 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "export_location": {
+                 *         "path": "/srv/exports",
+                 *         "type": "mount_point"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ExportRequest"];
             };
         };
@@ -18846,6 +15137,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -18951,6 +15243,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -18959,12 +15253,23 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "dataset_import_sources": [
+                 *         {
+                 *           "path": "/srv/exports/dump.rdb",
+                 *           "type": "mount_point"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ImportRequest"] | null;
             };
         };
@@ -19081,6 +15386,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -19186,6 +15492,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -19194,12 +15502,23 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "dataset_import_sources": [
+                 *         {
+                 *           "path": "/srv/exports/dump.rdb",
+                 *           "type": "mount_point"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["InspectRequest"] | null;
             };
         };
@@ -19313,12 +15632,14 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"] | null;
             };
         };
@@ -19420,6 +15741,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -19428,12 +15751,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "confirm": "database 1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RepairRequest"];
             };
         };
@@ -19544,6 +15873,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -19552,12 +15883,22 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "backup_uid": 1,
+                 *       "key_patterns": [
+                 *         "orders:*"
+                 *       ],
+                 *       "mode": "merge"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RestoreRequest"];
             };
         };
@@ -19666,6 +16007,8 @@ export interface operations {
     resume_traffic_v1_bdbs__uid__actions_resume_traffic_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -19674,6 +16017,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -19775,6 +16119,8 @@ export interface operations {
     return_primaries_v1_bdbs__uid__actions_return_primaries_put: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -19783,6 +16129,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -19896,12 +16243,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "memory_size": 2147483648
+                 *     }
+                 */
                 "application/json": components["schemas"]["RevampRequest"];
             };
         };
@@ -20010,6 +16363,8 @@ export interface operations {
     stop_traffic_v1_bdbs__uid__actions_stop_traffic_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -20018,6 +16373,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20126,6 +16482,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20234,6 +16591,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20332,6 +16690,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20430,12 +16789,18 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "command": "PING"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CommandRequest"];
             };
         };
@@ -20546,6 +16911,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20649,6 +17015,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20743,6 +17110,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -20837,6 +17205,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -20845,12 +17215,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PasswordRequest"];
             };
         };
@@ -20961,6 +17337,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -20969,12 +17347,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PasswordRequest"];
             };
         };
@@ -21085,6 +17469,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -21093,12 +17479,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PasswordRequest"];
             };
         };
@@ -21209,6 +17601,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21312,6 +17705,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21424,6 +17818,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21529,6 +17924,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21628,6 +18024,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21722,6 +18119,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21816,6 +18214,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -21918,12 +18317,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "redis_version": ""
+                 *     }
+                 */
                 "application/json": components["schemas"]["UpgradeRequest"] | null;
             };
         };
@@ -22047,6 +18452,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -22149,12 +18555,20 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "bytes": 1048576,
+                 *       "location_uid": 1,
+                 *       "name": "dump.rdb"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewUpload"];
             };
         };
@@ -22256,7 +18670,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example 1 */
                 upload_uid: number;
             };
             cookie?: never;
@@ -22357,7 +18773,9 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example 1 */
                 upload_uid: number;
             };
             cookie?: never;
@@ -22463,7 +18881,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example 1 */
                 upload_uid: number;
             };
             cookie?: never;
@@ -22580,6 +19000,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -22588,13 +19010,16 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example flush */
                 action: string;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"] | null;
             };
         };
@@ -22784,6 +19209,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -22796,6 +19223,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "bdb_uid": 1,
+                 *       "command_line": "memtier_benchmark --ratio=1:10 --test-time=60 --clients=10 --threads=2",
+                 *       "name": "reads"
+                 *     }
+                 */
                 "application/json": components["schemas"]["BenchmarkCreate"];
             };
         };
@@ -22904,7 +19338,10 @@ export interface operations {
     compare_benchmarks_v1_benchmarks_compare_get: {
         parameters: {
             query: {
-                /** @description Comma-separated uids of 2 to 24 runs. */
+                /**
+                 * @description Comma-separated uids of 2 to 24 runs.
+                 * @example 1,2
+                 */
                 uids: string;
                 /** @description Uid of the baseline. Default: the first run. */
                 baseline?: number | null;
@@ -23015,6 +19452,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -23095,6 +19534,8 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
@@ -23103,6 +19544,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "currency": "EUR",
+                 *       "flash_gb": 0.4,
+                 *       "node": 120,
+                 *       "ram_gb": 3.5
+                 *     }
+                 */
                 "application/json": components["schemas"]["CostModel"];
             };
         };
@@ -23136,6 +19585,15 @@ export interface operations {
             };
             /** @description The role does not allow the request */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -23193,6 +19651,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "bdb_uid": 1,
+                 *       "command_line": "memtier_benchmark --ratio=1:10 --test-time=60 --clients=10 --threads=2",
+                 *       "name": "reads"
+                 *     }
+                 */
                 "application/json": components["schemas"]["BenchmarkCreate"];
             };
         };
@@ -23383,6 +19848,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example load-test */
                 name: string;
             };
             cookie?: never;
@@ -23484,6 +19950,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "command_line": "memtier_benchmark --ratio=1:10 --test-time=60"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CommandLine"];
             };
         };
@@ -23567,6 +20038,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -23661,6 +20133,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -23669,12 +20143,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "reads before the upgrade"
+                 *     }
+                 */
                 "application/json": components["schemas"]["BenchmarkUpdate"];
             };
         };
@@ -23773,6 +20253,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -23883,6 +20364,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -23979,6 +20461,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -24076,6 +20559,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -24177,6 +20661,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -24269,6 +20754,8 @@ export interface operations {
     stop_benchmark_v1_benchmarks__uid__stop_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -24277,6 +20764,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -24475,6 +20963,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "create_cluster",
+                 *       "cluster": {
+                 *         "name": "cluster.example.org"
+                 *       },
+                 *       "credentials": {
+                 *         "password": "correct-horse-battery",
+                 *         "username": "admin@example.org"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["Bootstrap"];
             };
         };
@@ -24588,6 +21088,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "cluster": {
+                 *         "name": "cluster.example.org"
+                 *       },
+                 *       "credentials": {
+                 *         "password": "correct-horse-battery",
+                 *         "username": "admin@example.org"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateCluster"];
             };
         };
@@ -24696,6 +21207,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "addr": "10.0.0.4",
+                 *       "agent_port": 9700,
+                 *       "csr": "-----BEGIN CERTIFICATE REQUEST-----\n…\n-----END CERTIFICATE REQUEST-----\n",
+                 *       "facts": {},
+                 *       "token": "<token of POST /v1/join_tokens>"
+                 *     }
+                 */
                 "application/json": components["schemas"]["JoinRequest"];
             };
         };
@@ -24813,6 +21333,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "addr": "10.0.0.4",
+                 *       "token": "<token of POST /v1/join_tokens>"
+                 *     }
+                 */
                 "application/json": components["schemas"]["JoinConflict"];
             };
         };
@@ -24933,12 +21459,24 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example create_cluster */
                 action: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "cluster": {
+                 *         "name": "cluster.example.org"
+                 *       },
+                 *       "credentials": {
+                 *         "password": "correct-horse-battery",
+                 *         "username": "admin@example.org"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["CreateCluster"];
             };
         };
@@ -25267,6 +21805,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -25347,6 +21887,8 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
@@ -25355,6 +21897,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "dns_suffix": "db.example.org",
+                 *       "name": "cluster.example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ClusterUpdate"];
             };
         };
@@ -25388,6 +21936,15 @@ export interface operations {
             };
             /** @description The role does not allow the request */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -25614,6 +22171,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example cluster_too_few_nodes_for_replication */
                 alert: string;
             };
             cookie?: never;
@@ -25803,6 +22361,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnnounceCaRequest"] | null;
             };
         };
@@ -26003,6 +22566,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "common_name": "Shardboard CA",
+                 *       "organization": "Example"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewCaRequest"] | null;
             };
         };
@@ -26279,6 +22848,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "certificates": [
+                 *         {
+                 *           "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
+                 *           "key": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
+                 *           "name": "api"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewCertificates"];
             };
         };
@@ -26392,6 +22972,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "api"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RotateRequest"] | null;
             };
         };
@@ -26475,6 +23060,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example api */
                 name: string;
             };
             cookie?: never;
@@ -26930,6 +23516,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "bind_dn": "cn=reader,dc=example,dc=org",
+                 *       "bind_pass": "correct-horse-battery",
+                 *       "control_plane": true,
+                 *       "dn_group_attr": "memberOf",
+                 *       "uris": [
+                 *         "ldaps://ldap.example.org"
+                 *       ],
+                 *       "user_dn_template": "cn=%u,ou=people,dc=example,dc=org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewLdapSettings"];
             };
         };
@@ -27305,6 +23903,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "client_id": "shardboard",
+                 *       "client_secret": "correct-horse-battery",
+                 *       "issuer": "https://login.example.org",
+                 *       "roles": [
+                 *         {
+                 *           "group": "dba",
+                 *           "role_uid": 1
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewOidcSettings"];
             };
         };
@@ -27501,6 +24112,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -27580,15 +24193,121 @@ export interface operations {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "default_shards_placement": "sparse"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PolicyUpdate"];
             };
         };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    restore_policy_v1_cluster_policy_restore_default_put: {
+        parameters: {
+            query?: {
+                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
+                dry_run?: string | null;
+            };
+            header?: {
+                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
+                "Idempotency-Key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Successful Response */
             200: {
@@ -27664,16 +24383,10 @@ export interface operations {
             };
         };
     };
-    restore_policy_v1_cluster_policy_restore_default_put: {
+    get_redundancy_v1_cluster_redundancy_get: {
         parameters: {
-            query?: {
-                /** @description Validate the request without changing anything. `?dry_run` alone means true. */
-                dry_run?: string | null;
-            };
-            header?: {
-                /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
-                "Idempotency-Key"?: string | null;
-            };
+            query?: never;
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -27685,7 +24398,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Policy"];
+                    "application/json": components["schemas"]["Redundancy"];
                 };
             };
             /** @description Invalid JSON, or a value of the wrong type */
@@ -28036,6 +24749,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
+                 *       "key": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
+                 *       "name": "api"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewCertificate"];
             };
         };
@@ -28328,6 +25048,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "location_uid": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewConsoleBackup"];
             };
         };
@@ -28542,6 +25267,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "cron": "0 3 * * *",
+                 *       "keep": 30,
+                 *       "location_uid": 1
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConsoleBackupScheduleSettings"];
             };
         };
@@ -28743,6 +25475,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -28843,6 +25576,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -28954,6 +25688,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -29057,6 +25792,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -29249,6 +25985,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: string;
             };
             cookie?: never;
@@ -29360,6 +26097,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: string;
             };
             cookie?: never;
@@ -29723,6 +26461,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -29918,6 +26657,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -30301,7 +27041,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `<database>:1:<node>` */
+                /**
+                 * @description `<database>:1:<node>`
+                 * @example 1:1:1
+                 */
                 uid: string;
             };
             cookie?: never;
@@ -30407,7 +27150,10 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description `<database>:1:<node>` */
+                /**
+                 * @description `<database>:1:<node>`
+                 * @example 1:1:1
+                 */
                 uid: string;
             };
             cookie?: never;
@@ -30500,11 +27246,20 @@ export interface operations {
     get_history_v1_history_get: {
         parameters: {
             query: {
-                /** @description cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid> */
+                /**
+                 * @description cluster, nodes, bdbs, flash, endpoints, shards:<bdb uid>, flash_shards:<bdb uid>
+                 * @example bdbs
+                 */
                 topic: string;
-                /** @description Comma-separated names of metrics. */
+                /**
+                 * @description Comma-separated names of metrics.
+                 * @example total_req
+                 */
                 metrics: string;
-                /** @description Epoch seconds. */
+                /**
+                 * @description Epoch seconds.
+                 * @example 1764500000
+                 */
                 from: number;
                 /** @description Epoch seconds, exclusive. Default: now. */
                 to?: number | null;
@@ -30604,7 +27359,10 @@ export interface operations {
     get_latency_history_v1_history_latency_get: {
         parameters: {
             query: {
-                /** @description Epoch seconds. */
+                /**
+                 * @description Epoch seconds.
+                 * @example 1764500000
+                 */
                 from: number;
                 /** @description Epoch seconds, exclusive. Default: now. */
                 to?: number | null;
@@ -30803,6 +27561,8 @@ export interface operations {
                 from?: string | null;
                 /** @description ISO 8601. Default: now. */
                 to?: string | null;
+                /** @description Only incidents in which this database lost primaries. */
+                bdb_uid?: number | null;
                 limit?: number;
             };
             header?: never;
@@ -30890,6 +27650,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -30984,6 +27745,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -31170,6 +27932,12 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "address": "10.0.0.4",
+                 *       "ttl": 600
+                 *     }
+                 */
                 "application/json": components["schemas"]["JoinTokenRequest"] | null;
             };
         };
@@ -31278,7 +28046,10 @@ export interface operations {
     get_jsonschema_v1_jsonschema_get: {
         parameters: {
             query: {
-                /** @description One of bdb, benchmark, cluster, node, policy. */
+                /**
+                 * @description One of bdb, benchmark, cluster, node, policy.
+                 * @example bdb
+                 */
                 object: string;
             };
             header?: never;
@@ -31472,6 +28243,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "dn": "cn=ops,ou=groups,dc=example,dc=org",
+                 *       "name": "operators",
+                 *       "role": "db_member"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewMapping"];
             };
         };
@@ -31573,6 +28351,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -31582,6 +28361,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -31671,16 +28452,26 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "role_uids": [
+                 *         3
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["MappingChanges"];
             };
         };
@@ -31748,6 +28539,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -31793,10 +28593,13 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -31843,6 +28646,15 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -31988,6 +28800,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "license": "-----LICENSE START-----\n…\n-----LICENSE END-----\n"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LicenseUpdate"];
             };
         };
@@ -32071,6 +28888,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -32875,6 +29693,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -32974,7 +29793,9 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example node_memory */
                 alert: string;
             };
             cookie?: never;
@@ -33069,6 +29890,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -33450,6 +30272,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -33555,6 +30378,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -33737,6 +30561,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -33746,6 +30571,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -33835,16 +30662,24 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "max_redis_servers": 50
+                 *     }
+                 */
                 "application/json": components["schemas"]["NodeUpdate"];
             };
         };
@@ -33887,6 +30722,15 @@ export interface operations {
             };
             /** @description The object does not exist */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -33937,6 +30781,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -34031,6 +30876,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -34039,12 +30886,20 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "confirm": "node 1",
+                 *       "kind": "kill_shard",
+                 *       "shard_uid": "1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["DrillRequest"];
             };
         };
@@ -34153,6 +31008,8 @@ export interface operations {
     switch_over_node_v1_nodes__uid__actions_enslave_node_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -34161,6 +31018,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -34273,6 +31131,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -34281,12 +31141,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "snapshot_name": ""
+                 *     }
+                 */
                 "application/json": components["schemas"]["MaintenanceOffRequest"] | null;
             };
         };
@@ -34397,6 +31263,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -34405,12 +31273,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "overwrite_snapshot": true
+                 *     }
+                 */
                 "application/json": components["schemas"]["MaintenanceOnRequest"] | null;
             };
         };
@@ -34521,6 +31395,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -34529,12 +31405,14 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["RemovalRequest"] | null;
             };
         };
@@ -34645,7 +31523,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example maintenance_on */
                 action: string;
             };
             cookie?: never;
@@ -34746,7 +31626,9 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example maintenance_on */
                 action: string;
             };
             cookie?: never;
@@ -34848,6 +31730,7 @@ export interface operations {
     list_node_address_changes_v1_nodes__uid__address_changes_get: {
         parameters: {
             query: {
+                /** @example remove */
                 order: "maintenance_on" | "remove";
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
@@ -34857,6 +31740,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -34951,6 +31835,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35054,6 +31939,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35148,6 +32034,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35248,7 +32135,9 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example before-maintenance */
                 name: string;
             };
             cookie?: never;
@@ -35358,7 +32247,9 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example before-maintenance */
                 name: string;
             };
             cookie?: never;
@@ -35453,6 +32344,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35553,6 +32445,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35838,6 +32731,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "proxy": {
+                 *         "threads": 2
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProxyChange"];
             };
         };
@@ -35930,6 +32830,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -35939,6 +32840,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -36028,16 +32931,27 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "proxy": {
+                 *         "max_threads": 8,
+                 *         "threads": 2
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProxyChange"];
             };
         };
@@ -36089,6 +33003,15 @@ export interface operations {
             };
             /** @description The request is well-formed but not valid */
             406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -36245,6 +33168,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "acl": "+@read ~orders:*",
+                 *       "name": "orders-read"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewAcl"];
             };
         };
@@ -36353,6 +33282,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "acl": "+@read ~orders:*"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Rules"];
             };
         };
@@ -36448,6 +33382,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -36457,6 +33392,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -36546,16 +33483,24 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "acl": "+@read +@write ~orders:*"
+                 *     }
+                 */
                 "application/json": components["schemas"]["AclUpdate"];
             };
         };
@@ -36623,6 +33568,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -36668,10 +33622,13 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -36727,6 +33684,107 @@ export interface operations {
             };
             /** @description The request conflicts with the current state, for example because another action is running */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header Idempotency-Key was used for another request */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The store does not respond, or too many requests of this kind are running; try again in a moment */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The value of the header x-api-version is not supported */
+            505: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_all_restore_windows_v1_restore_windows_get: {
+        parameters: {
+            query?: {
+                /** @description Comma-separated fields to sort by; `-` before a field reverses the order. */
+                sort?: string | null;
+                /** @description Maximum number of objects. */
+                limit?: number;
+                /** @description Number of objects to skip. */
+                offset?: number;
+                /** @description Comma-separated names of the fields to return. Can be repeated. Default: all fields. */
+                fields?: string[] | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RestoreWindow"][];
+                };
+            };
+            /** @description Invalid JSON, or a value of the wrong type */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description Missing or invalid credentials */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The role does not allow the request */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -36865,6 +33923,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -36959,6 +34018,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -37159,6 +34219,20 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "management": "db_member",
+                 *       "name": "shop",
+                 *       "resources": [
+                 *         {
+                 *           "type": "db",
+                 *           "uids": [
+                 *             1
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewRole"];
             };
         };
@@ -37263,6 +34337,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -37272,6 +34347,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -37360,14 +34437,23 @@ export interface operations {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
+            };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "management": "db_viewer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RoleUpdate"];
             };
         };
@@ -37435,6 +34521,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -37480,10 +34575,13 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -37539,6 +34637,15 @@ export interface operations {
             };
             /** @description The request conflicts with the current state, for example because another action is running */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -37675,6 +34782,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -37687,6 +34796,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "scale": 0.01,
+                 *       "scenario": "load-test"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ScenarioRunCreate"];
             };
         };
@@ -37800,6 +34915,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -37900,6 +35016,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -38007,6 +35124,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -38097,6 +35215,8 @@ export interface operations {
     stop_scenario_run_v1_scenario_runs__uid__stop_post: {
         parameters: {
             query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -38105,6 +35225,7 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -38291,6 +35412,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example load-test */
                 name: string;
             };
             cookie?: never;
@@ -38388,12 +35510,18 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example load-test */
                 name: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "scale": 0.01
+                 *     }
+                 */
                 "application/json": components["schemas"]["ScenarioSize"];
             };
         };
@@ -38596,6 +35724,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "backup-script",
+                 *       "role": "db_member",
+                 *       "ttl": 2592000
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewServiceToken"];
             };
         };
@@ -38700,6 +35835,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -38913,6 +36049,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery",
+                 *       "username": "admin@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LoginForm"];
             };
         };
@@ -39398,6 +36540,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery",
+                 *       "username": "admin@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserCredentials"];
             };
         };
@@ -39751,6 +36899,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -39763,6 +36913,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "shard_uids": [
+                 *         "1"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["MultiFailoverRequest"];
             };
         };
@@ -39873,6 +37030,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -39885,6 +37044,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "shard_uids": [
+                 *         "1"
+                 *       ],
+                 *       "target_node_uid": 3
+                 *     }
+                 */
                 "application/json": components["schemas"]["MultiMigrationRequest"];
             };
         };
@@ -40194,6 +37361,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -40299,6 +37467,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -40393,6 +37562,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -40487,6 +37657,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -40495,12 +37667,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "force": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["FailoverRequest"] | null;
             };
         };
@@ -40611,6 +37789,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -40619,12 +37799,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "target_node_uid": 3
+                 *     }
+                 */
                 "application/json": components["schemas"]["MigrationRequest"];
             };
         };
@@ -40735,6 +37921,8 @@ export interface operations {
             query?: {
                 /** @description Reject the request if its body has unknown fields, instead of reporting them in `warnings` of the response. `?strict` alone means true. */
                 strict?: string | null;
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
@@ -40743,12 +37931,18 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "confirm": "shard 1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["RestartRequest"];
             };
         };
@@ -40862,6 +38056,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -40965,6 +38160,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -41071,6 +38267,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -41603,6 +38800,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ann@example.org",
+                 *       "name": "Ann",
+                 *       "password": "correct-horse-battery",
+                 *       "role_uids": [
+                 *         4
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewUser"];
             };
         };
@@ -41720,6 +38927,13 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "password": "correct-horse-battery",
+                 *       "ttl": 3600,
+                 *       "username": "admin@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["TokenCredentials"] | null;
             };
         };
@@ -41839,6 +39053,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "new_password": "another-horse-battery",
+                 *       "username": "ann@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewPasswordRequest"];
             };
         };
@@ -41960,6 +39180,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "new_password": "another-horse-battery",
+                 *       "username": "ann@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewPasswordRequest"];
             };
         };
@@ -42081,6 +39307,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "old_password": "correct-horse-battery",
+                 *       "username": "ann@example.org"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PasswordRemovalRequest"];
             };
         };
@@ -42200,6 +39432,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "ttl": 3600
+                 *     }
+                 */
                 "application/json": components["schemas"]["TokenRequest"] | null;
             };
         };
@@ -42317,6 +39554,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "123456",
+                 *       "secret": "<secret of POST /v1/users/second_factor>"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorConfirmation"];
             };
         };
@@ -42508,6 +39751,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecondFactorCode"];
             };
         };
@@ -42605,6 +39853,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -42614,6 +39863,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -42720,14 +39971,26 @@ export interface operations {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
+            };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "Ann Smith",
+                 *       "role_uids": [
+                 *         4
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["UserChanges"];
             };
         };
@@ -42795,6 +40058,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -42839,8 +40111,12 @@ export interface operations {
                 /** @description Validate the request without changing anything. `?dry_run` alone means true. */
                 dry_run?: string | null;
             };
-            header?: never;
+            header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
+            };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -42912,6 +40188,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -42958,6 +40243,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43063,6 +40349,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43160,6 +40447,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43257,7 +40545,9 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
+                /** @example 1 */
                 session_uid: number;
             };
             cookie?: never;
@@ -43460,6 +40750,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "events": "alarms",
+                 *       "min_severity": "WARNING",
+                 *       "name": "chat",
+                 *       "url": "https://chat.example.org/hook"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewWebhook"];
             };
         };
@@ -43561,6 +40859,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43570,6 +40869,8 @@ export interface operations {
             /** @description Successful Response */
             200: {
                 headers: {
+                    /** @description Version of the object, for the header If-Match (extension) */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -43659,16 +40960,24 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "silent_minutes": 60
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookUpdate"];
             };
         };
@@ -43727,6 +41036,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -43772,10 +41090,13 @@ export interface operations {
                 dry_run?: string | null;
             };
             header?: {
+                /** @description `ETag` of the object when it was read (extension). If the object was changed since then, the request is rejected with 412 and changes nothing. */
+                "If-Match"?: string | null;
                 /** @description Key of the request, for example a UUID. A repeated request with the same key is not executed again within 24 hours: it gets the first response, with the header `Idempotency-Replayed: true`. */
                 "Idempotency-Key"?: string | null;
             };
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43829,6 +41150,15 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description The object was changed after it was read, and the header If-Match names another version */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description The body is too large */
             413: {
                 headers: {
@@ -43872,6 +41202,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -43976,13 +41307,22 @@ export interface operations {
                 "Idempotency-Key"?: string | null;
             };
             path: {
-                /** @description Zone of nodes. */
+                /**
+                 * @description Zone of nodes.
+                 * @example rack-1
+                 */
                 rack_id: string;
             };
             cookie?: never;
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "confirm": "zone rack-1",
+                 *       "kind": "freeze"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ZoneDrillRequest"];
             };
         };
@@ -44173,9 +41513,13 @@ export interface operations {
     };
     get_action_v2_actions__action_uid__get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Seconds to wait for the end of the action (extension). `action` in the response is its state. */
+                wait?: number | null;
+            };
             header?: never;
             path: {
+                /** @example 0b4a9c1e-5d0f-4f6e-9a57-2f7c3c1d8e11 */
                 action_uid: string;
             };
             cookie?: never;
@@ -44270,6 +41614,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;
@@ -44450,6 +41795,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @example 1 */
                 uid: number;
             };
             cookie?: never;

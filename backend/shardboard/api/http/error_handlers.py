@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from shardboard.api.http.body_check import add_warnings, warnings_of
 from shardboard.api.http.credentials import challenge_headers
 from shardboard.api.http.error_replies import ERROR_REPLIES, error_reply
+from shardboard.api.http.middleware.request_guards import RequestLimitMiddleware, UnhandledErrorMiddleware
 from shardboard.api.http.options import allowed_methods
 from shardboard.api.http.request_bodies import BodyRefused
-from shardboard.api.http.request_guards import RequestLimitMiddleware, UnhandledErrorMiddleware
 from shardboard.domain.text import as_sentence
 from shardboard.errors import ApiError
 from shardboard.schemas.unknown_fields import FieldWarnings

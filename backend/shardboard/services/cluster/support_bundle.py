@@ -40,6 +40,7 @@ async def secrets(session: AsyncSession) -> set[str]:
             if secret
         ),
         *(each for row in rows for each in (row.admin_password, row.next_admin_password) if each),
+        *(section for row in rows for section in row.info_sections),  # engines log the rules that contain them
         *(secret for row in rows for secret in redaction.secrets_of({**row.config, "tags": []})),
         # The URL of a webhook often is enough to post to it.
         *(text for hook in hooks for text in (hook.secret, hook.url)),

@@ -1,6 +1,7 @@
 """Transfers of an agent: start, adoption by a new agent, results, stop and removal, with real processes."""
 
 import asyncio
+import hashlib
 import os
 import socket
 import time
@@ -124,7 +125,7 @@ async def test_results_are_kept_until_they_are_removed(
     location = MountPoint(path=str(folder))
     written = WriteFile(location=location, path="a.json", text='{"ü": 1}')
     assert (await start(transfers, written)).state == "running"
-    assert (await wait_for_end(transfers)).result == {}
+    assert (await wait_for_end(transfers)).result == {"sha256": hashlib.sha256(written.text.encode()).hexdigest()}
     await start(transfers, ReadFile(location=location, path="a.json"), IDS[1])
     await start(transfers, ReadFile(location=location, path="missing"), IDS[2])
     assert (await wait_for_end(transfers, IDS[1])).result == {"text": '{"ü": 1}'}
@@ -216,7 +217,7 @@ async def test_interrupted_start_is_repeated(transfers: Transfers, folder: Path)
     transfer_directory(transfers).mkdir()
     assert (await state_of(transfers)).state == "absent"
     await start(transfers, WriteFile(location=MountPoint(path=str(folder)), path="a.json", text="{}"))
-    assert (await wait_for_end(transfers)).result == {}
+    assert (await wait_for_end(transfers)).result == {"sha256": hashlib.sha256(b"{}").hexdigest()}
 
 
 async def test_process_that_does_not_work_is_reported(

@@ -14,6 +14,7 @@ import pytest
 from backend.tests.support import active_database
 
 from shardboard.console import Console
+from shardboard.contract.canary import info_section
 from shardboard.domain.cluster.support_bundle import SupportBundle
 from shardboard.domain.metrics.rollup import TopicFrame
 from shardboard.driver.fake_agents import FakeAgents
@@ -100,20 +101,34 @@ async def test_bundle_contains_no_secrets(
             "other_passwords": ["ten-words"],
             "backup_location": {"type": "s3", "secret_access_key": "wJalrXUtnFEMI", "bucket_name": "shelf"},
         }
-        bdb.admin_password = "of-the-agents"
+        bdb.admin_password, bdb.hides_internals = "of-the-agents", True
+    section = info_section("of-the-agents")
     url = "https://hooks.example.org/services/T0001"
     await client.post("/v1/webhooks", json={"name": "chat", "url": url, "secret": "hush-hush"})
     key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----"
     log_text = (
         f'AUTH open"sesame {json.dumps("open" + chr(34) + "sesame")} wJalrXUtnFEMI of-the-agents hush-hush {url} {key} '
-        "ten-words "
+        f"ten-words {section} "
     )
     agents.logged[1] = NodeLogs(agent=log_text + "postgresql://me:word@store/db\n", shards={1: log_text})
     reply = await client.get(CLUSTER_BUNDLE)
     content = "\n".join(files(reply).values())
-    for secret in ("sesame", "ten-words", "wJalrXUtnFEMI", "of-the-agents", "hush-hush", "T0001", "MIIE", "me:word"):
+    for secret in (
+        "sesame",
+        "ten-words",
+        "wJalrXUtnFEMI",
+        "of-the-agents",
+        "hush-hush",
+        "T0001",
+        "MIIE",
+        "me:word",
+        section,
+    ):
         assert secret not in content
-    assert files(reply)["logs/node-1/agent.log"] == 'AUTH *** "***" *** *** *** *** *** *** postgresql://***@store/db\n'
+    assert (
+        files(reply)["logs/node-1/agent.log"]
+        == 'AUTH *** "***" *** *** *** *** *** *** *** postgresql://***@store/db\n'
+    )
     assert "shelf" not in content  # backup locations are returned only to editors
 
 

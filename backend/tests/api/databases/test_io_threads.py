@@ -57,7 +57,9 @@ async def shop(console: Console, agents: FakeAgents) -> None:
 async def test_default_depends_on_cores_per_shard(client: httpx.AsyncClient, console: Console) -> None:
     first = (await client.post("/v1/bdbs", json=GOOD)).json()
     assert first["io_threads"] == 2, "the first shard has all four cores"
-    assert (await client.post("/v1/bdbs", json={**first, "uid": 0, "name": "copy"})).json()["io_threads"] == 2
+    assert (await client.post("/v1/bdbs", json={**first, "uid": 0, "port": 0, "name": "copy"})).json()[
+        "io_threads"
+    ] == 2
     assert (await client.post("/v1/bdbs", json={**GOOD, "name": "third", "io_threads": 0, "use_nodes": ["1"]})).json()[
         "io_threads"
     ] == 1

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from shardboard.api.http.error_replies import error_reply
-from shardboard.api.http.response_headers import SECURITY_HEADERS
+from shardboard.api.http.middleware.response_headers import SECURITY_HEADERS
 from shardboard.console import Console
 from shardboard.kit.addresses import normal_name
 
