@@ -103,7 +103,7 @@ async def test_killed_at_every_step_a_search_completes(
 ) -> None:
     """At every step: no load is started twice, and no step is lost or measured twice.
 
-    Each search is killed again after every `INTERVAL` steps, and the searches begin with different steps.
+    Each search is killed again after every `INTERVAL` steps, and each search is first killed at a different step.
     """
     known: set[str] = set()
     for first in sampling.choose(range(1, INTERVAL + 1, 3), 2):
