@@ -58,8 +58,11 @@ def test_missing_and_wrong_keys_are_reported_before_a_restore(
         assert caught.value.code == code
 
 
-def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: Path) -> None:
-    content = bytearray(b"".join(age.encrypt([b"REDIS0011", bytes(3 * age.CHUNK_BYTES)], [RECIPIENT])))
+@pytest.mark.parametrize(
+    ("chunks", "message"), [(0, r"a\.age is incomplete or was changed"), (3, "SHA-256 checksum differs")]
+)
+def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: Path, chunks: int, message: str) -> None:
+    content = bytearray(b"".join(age.encrypt([b"REDIS0011", bytes(chunks * age.CHUNK_BYTES)], [RECIPIENT])))
     checked = CheckFiles(
         location=MountPoint(path=str(folder)),
         paths=["a.age"],
@@ -70,7 +73,7 @@ def test_encrypted_files_with_a_checksum_are_read_completely(run: Run, folder: P
     assert run(checked) == {}
     content[-1] ^= 1
     (folder / "a.age").write_bytes(content)
-    with pytest.raises(TransferError, match="SHA-256 checksum differs"):
+    with pytest.raises(TransferError, match=message):
         run(checked)
 
 
