@@ -36,6 +36,7 @@ REFUSED_IF_LIMITED = {
     ("POST", "/v1/bdbs"),
     ("GET", "/v1/cluster/authority"),
     ("GET", "/v1/cluster/certificates"),
+    ("GET", "/v1/cluster/redundancy"),
     ("GET", "/v1/consoles"),
     ("GET", "/v1/incidents"),
     ("GET", "/v1/incidents/{uid}"),
