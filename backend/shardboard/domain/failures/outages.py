@@ -119,7 +119,7 @@ class _Loss:
 
     @property
     def ended_at(self) -> int | None:
-        """When it was served again, or when no proxy was watching any more, by the console's clock."""
+        """When it was served again, or when no proxy watched it any longer, by the console's clock."""
         if (served_at := self.served_at) is not None:
             return served_at
         ends = [part.watched_until_ms for part in self.parts]

@@ -82,15 +82,15 @@ def node_failed(began: datetime, ended: datetime | None, **details: Any) -> Even
 
 
 async def test_all_incidents_of_the_month_are_counted(client: httpx.AsyncClient, console: Console) -> None:
-    begin, end = month_range("2026-11")
+    start, end = month_range("2026-11")
     minute = timedelta(minutes=1)
     async with console.store.begin() as session:
         for number in range(120):
-            failed_at = begin + 10 * number * minute
+            failed_at = start + 10 * number * minute
             session.add(node_failed(failed_at, failed_at + minute))
-        session.add(node_failed(begin - 2 * minute, begin - minute))
-        session.add(node_failed(begin - 5 * minute, begin + minute))
-        session.add(node_failed(begin + 5 * minute, begin + 6 * minute, databases=[{"bdb_uid": 7, "slots": "0-5460"}]))
+        session.add(node_failed(start - 2 * minute, start - minute))
+        session.add(node_failed(start - 5 * minute, start + minute))
+        session.add(node_failed(start + 5 * minute, start + 6 * minute, databases=[{"bdb_uid": 7, "slots": "0-5460"}]))
         session.add(node_failed(end + minute, None))
     months = [f"2026-{month}" for month in (10, 11, 12)]
     async with console.store.read() as session:
@@ -98,7 +98,7 @@ async def test_all_incidents_of_the_month_are_counted(client: httpx.AsyncClient,
     assert [(count[1], count[7]) for count in counts] == [(2, 0), (121, 1), (1, 0)]
     rows = (await client.get("/v1/availability?month=2026-11")).json()["databases"]
     assert [row["incidents"] for row in rows] == [121]
-    query = {"from": begin.isoformat(), "to": end.isoformat(), "limit": 9}
+    query = {"from": start.isoformat(), "to": end.isoformat(), "limit": 9}
     listed = (await client.get("/v1/incidents", params=query | {"bdb_uid": 7})).json()
     assert [[loss["uid"] for loss in each["databases"]] for each in listed] == [[7]]
     listed = (await client.get("/v1/incidents", params=query | {"bdb_uid": 1})).json()
