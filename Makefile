@@ -131,6 +131,10 @@ test-web-ui: tools ## Run the unit tests of the web UI
 e2e: setup-tests ## Run Playwright in Chromium against the real stack
 	@ALL=$(ALL) npm run test --silent --workspace e2e
 
+.PHONY: screenshots
+screenshots: setup-tests ## Run all browser tests, and take screenshots of all views in e2e/screenshots
+	@ALL=1 SCREENSHOTS=1 npm run test --silent --workspace e2e
+
 .PHONY: test-bench
 test-bench: setup-tests ## Run all benchmarks briefly to check that they work
 	@$(bin)/python -m perf --smoke

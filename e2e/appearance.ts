@@ -1,9 +1,11 @@
-/** Checks the accessibility of a page. `make test-all` also takes screenshots at up to three widths for manual review. */
+/** Checks the accessibility of a page. `make screenshots` also takes screenshots at up to three widths for manual review. */
 import { AxeBuilder } from '@axe-core/playwright';
 import { expect, type Page } from '@playwright/test';
 
 const ALL = Boolean(process.env.ALL);
-const SCREENSHOTS = new URL('./screenshots/', import.meta.url).pathname;
+/** Screenshots take more time than the checks, and only people use them. */
+const TAKES_SCREENSHOTS = Boolean(process.env.SCREENSHOTS);
+const DIRECTORY = new URL('./screenshots/', import.meta.url).pathname;
 const THEMES = ['light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
 const WIDE = { width: 1440, height: 900 };
@@ -28,21 +30,21 @@ export async function examine(
 ): Promise<void> {
   for (const theme of THEMES.slice(0, bothThemes ? 2 : 1)) {
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
-    if (ALL) await takeScreenshots(page, name, theme);
+    if (TAKES_SCREENSHOTS) await takeScreenshots(page, name, theme);
     await page.setViewportSize(WIDE);
     await untilSettled(page);
     // The other theme differs only in its colors.
     const rules = theme === 'light' ? {} : { only: ['color-contrast'] };
     expect(await violations(page, rules), `${name}, ${theme}`).toEqual([]);
   }
-  if (ALL) await captureCompletePage(page, name);
+  if (TAKES_SCREENSHOTS) await captureCompletePage(page, name);
 }
 
 async function takeScreenshots(page: Page, name: string, theme: Theme): Promise<void> {
   for (const size of SIZES[theme]) {
     await page.setViewportSize(size);
     await untilSettled(page);
-    await page.screenshot({ path: `${SCREENSHOTS}${name}-${theme}-${size.width}.png` });
+    await page.screenshot({ path: `${DIRECTORY}${name}-${theme}-${size.width}.png` });
   }
 }
 
@@ -55,7 +57,7 @@ async function captureCompletePage(page: Page, name: string): Promise<void> {
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ ...WIDE, height: WIDE.height + hidden });
   await untilSettled(page);
-  await page.screenshot({ path: `${SCREENSHOTS}${name}-light-whole.png` });
+  await page.screenshot({ path: `${DIRECTORY}${name}-light-whole.png` });
 }
 
 /** Wait until the page has adapted to a new size and theme: no transition runs for some frames, because one can start another. */

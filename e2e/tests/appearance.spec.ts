@@ -1,4 +1,4 @@
-/** All pages: no serious accessibility violations, and in `make test-all` screenshots. */
+/** All pages: no serious accessibility violations, and in `make screenshots` pictures of them. */
 import type { Page } from '@playwright/test';
 import { examine } from '../appearance.ts';
 import { expect, SIGNED_OUT, signIn, test } from '../fixtures.ts';

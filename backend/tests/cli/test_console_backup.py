@@ -299,10 +299,10 @@ def test_killed_commands_leave_nothing_half_made(machine: Machine, other: Machin
     environment = {**os.environ, "SHARDBOARD_STATE_DIR": str(directory)}
     target = new_file if command == "backup-console" else file
     killed = 0
-    for tenth in range(4, 40):
+    for fifth in range(2, 20):
         process = subprocess.Popen([sys.executable, "-m", "shardboard", command, str(target)], env=environment)
         try:
-            process.wait(tenth / 10)
+            process.wait(fifth / 5)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             killed += process.wait() == -signal.SIGKILL

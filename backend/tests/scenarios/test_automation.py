@@ -92,7 +92,7 @@ def test_examples_of_requests_work(cluster: LocalCluster, environment: dict[str,
     (create,) = examples("Wait for an operation", "bash")
     created = json.loads(subprocess.check_output(["bash", "-c", create], env=environment))
     assert (created["status"], created["action"]["status"]) == ("active", "completed"), created["status_detail"]
-    (change,) = examples("Change objects that others change too", "bash")
+    (change,) = examples("Prevent lost updates", "bash")
     change = change.replace("/v1/bdbs/1", f"/v1/bdbs/{created['uid']}")
     changed = json.loads(subprocess.check_output(["bash", "-c", change], env=environment))
     assert changed.get("memory_size") == 2147483648, changed

@@ -31,7 +31,7 @@ def operations(console: Console) -> list[Any]:
     return [operation for operation in all_operations if TAGS & set(operation.tags or ())]
 
 
-@pytest.mark.parametrize("examples", [1, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [1, pytest.param(25, marks=pytest.mark.slow)])
 async def test_replies_match_the_schema(
     console: Console, client: httpx.AsyncClient, nodes: list[Node], examples: int
 ) -> None:

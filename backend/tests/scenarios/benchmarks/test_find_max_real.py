@@ -25,13 +25,13 @@ def test_rate_of_a_limited_database_is_found(cluster: LocalCluster, clients: int
         "load_nodes": [2, 3],
         "workload": {
             "command": [{"command": LIMITED}],
-            "test_time": 4,
+            "test_time": 2,
             "threads": 1,
             "clients": clients,
             "key_minimum": 1,
             "key_maximum": 100,
         },
-        "find_max": {"limit": "average_ms", "ms": LIMIT_MS, "confirmations": 3},
+        "find_max": {"limit": "average_ms", "ms": LIMIT_MS, "confirmations": 2},
     }
     uid = ok(cluster.api.post("/v1/benchmarks", json=request))["uid"]
 
