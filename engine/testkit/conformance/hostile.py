@@ -24,6 +24,12 @@ from lab import command
 from speaker import Speaker
 from world import ENDPOINTS, LEFT_OUT, HostileClients, World
 
+LONG_SCRIPT = command("EVAL", "local n=0 for i=1,20000000 do n=n+i end return n", 1, "{t}hostile:1") + command(
+    "FUNCTION", "LIST", b"x\r\n$9\r\nmalicious"
+)
+LONG_SCRIPT_SECONDS = 5.0
+"""Time between two long scripts. A shard executes one request at a time, so scripts without pauses delay all
+clients of a server, with or without a proxy."""
 SHEBANG = b'#!lua flags="a\\r\\n$9\\r\\nmalicious"\nreturn 1'
 ATTACKS = [
     command("EVAL", "local n=0 for i=1,100000 do n=n+i end return n", 1, "{t}hostile:1")
@@ -149,13 +155,17 @@ def attack(world: World, target: str, seed: int, until: float, results: Results)
     """Send attacks until this time. Errors are those that the proxy returns to this client."""
     random = Random(seed)
     generated = HostileClients(random, world.address, ENDPOINTS[target], world.commands(LEFT_OUT))
-    while time.monotonic() < until:
+    next_long_script = time.monotonic() + random.uniform(0, LONG_SCRIPT_SECONDS)
+    while (now := time.monotonic()) < until:
         with suppress(OSError):
-            if random.random() < 0.6:
+            is_long = now >= next_long_script
+            if not is_long and random.random() < 0.6:
                 generated.act()
             else:
                 with create_connection((world.address, ENDPOINTS[target]), timeout=10) as client:
-                    client.sendall(b"".join(random.choices(ATTACKS, k=random.randint(1, 3))))
+                    requests = [LONG_SCRIPT] if is_long else random.choices(ATTACKS, k=random.randint(1, 3))
+                    next_long_script += LONG_SCRIPT_SECONDS if is_long else 0
+                    client.sendall(b"".join(requests))
                     client.settimeout(random.choice((0.001, 0.05)))
                     client.recv(random.choice((1, 4096)))
         results.add("attacks")
