@@ -87,10 +87,13 @@ class _WaitingReply(Response):
         self._content = content
         self._uid = uid
         self._seconds = seconds
+        self._client = request.headers.get("authorization") or request.headers.get("cookie", "")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         console: Console = scope["app"].state.console
-        if not await _ends_before(console.action_waits.wait(self._uid, self._seconds), _disconnected(receive)):
+        if not await _ends_before(
+            console.action_waits.wait(self._uid, self._seconds, self._client), _disconnected(receive)
+        ):
             return
         content = await self._completed(console)
         self.body = JSONResponse(content).body

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,9 @@ from shardboard.store.transient_errors import describe_error, is_transient
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 1.0
+MAX_WAITS = 1000
+MAX_WAITS_OF_CLIENT = 100
+"""Waiting requests of one console, and of one client. Further requests return immediately."""
 
 
 @dataclass
@@ -31,6 +35,7 @@ class ActionWaits:
         self._store = store
         self._bus = bus
         self._waits: dict[str, _Wait] = {}
+        self._clients: Counter[str] = Counter()
         self._listener: Listener | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -39,9 +44,14 @@ class ActionWaits:
         """Number of requests that wait."""
         return sum(wait.requests for wait in self._waits.values())
 
-    async def wait(self, uid: str, seconds: float) -> None:
-        """Return when the action has ended or does not exist, after `seconds`, or when the console stops."""
-        with self._waiting(uid) as wait:
+    async def wait(self, uid: str, seconds: float, client: str = "") -> None:
+        """Return when the action has ended or does not exist, after `seconds`, or when the console stops.
+
+        `client` is any text that identifies the sender. With too many waiting requests, return immediately.
+        """
+        if self.count >= MAX_WAITS or self._clients[client] >= MAX_WAITS_OF_CLIENT:
+            return
+        with self._waiting(uid, client) as wait:
             await self._check([uid])
             try:
                 async with asyncio.timeout(seconds):
@@ -50,15 +60,19 @@ class ActionWaits:
                 return
 
     @contextmanager
-    def _waiting(self, uid: str) -> Iterator[_Wait]:
+    def _waiting(self, uid: str, client: str) -> Iterator[_Wait]:
         wait = self._waits.setdefault(uid, _Wait())
         wait.requests += 1
+        self._clients[client] += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._follow())
         try:
             yield wait
         finally:
             wait.requests -= 1
+            self._clients[client] -= 1
+            if not self._clients[client]:
+                del self._clients[client]
             if not wait.requests:
                 del self._waits[uid]
             if not self._waits and self._listener is not None:

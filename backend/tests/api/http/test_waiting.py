@@ -14,6 +14,7 @@ from backend.tests.support.real_shards import wait_until
 from fastapi import FastAPI
 from sqlalchemy import event
 
+from shardboard.collectors.cluster import action_waits
 from shardboard.console import Console
 from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
@@ -47,6 +48,10 @@ async def end_action(console: Console, uid: str, status: str = "completed") -> N
 
 async def is_waiting(console: Console) -> bool:
     return bool(console.action_waits.count)
+
+
+async def has_waiting(console: Console, count: int) -> bool:
+    return console.action_waits.count == count
 
 
 def test_every_request_that_can_start_an_action_can_wait() -> None:
@@ -187,6 +192,19 @@ async def test_waiting_requests_share_one_query(console: Console, client: httpx.
     assert {json.loads(reply.content)["status"] for reply in await asyncio.gather(*waiting)} == {"completed"}
     event.remove(engine, "before_cursor_execute", record)
     assert checks() == 23
+
+
+async def test_requests_of_a_client_above_the_limit_do_not_wait(
+    console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_waits, "MAX_WAITS_OF_CLIENT", 2)
+    uid = await add_action(console)
+    waiting = [asyncio.create_task(client.get(f"/v2/actions/{uid}?wait=60")) for _ in range(2)]
+    await wait_until(lambda: has_waiting(console, 2))
+    assert (await client.get(f"/v2/actions/{uid}?wait=60")).json()["action"]["status"] == "running"
+    await console.action_waits.wait("no such action", 60, "another client")
+    await end_action(console, uid)
+    assert {reply.json()["status"] for reply in await asyncio.gather(*waiting)} == {"completed"}
 
 
 async def test_requests_end_when_the_console_stops(console: Console, client: httpx.AsyncClient) -> None:
