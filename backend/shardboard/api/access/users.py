@@ -319,6 +319,12 @@ async def _find_user(
         return await users.find_for_password_change(session, body.username or principal.username, principal)
 
 
+@router.get("/role", summary="Get own role")
+async def get_own_role(login: CurrentLogin) -> dict[str, str]:
+    """Return the management role of the sender of the request."""
+    return {"role": login.principal.role}
+
+
 @router.get("/{uid}", response_model=UserOut)
 async def get_user(uid: int, session: ReadSession, _: UserManager, fields: UserFields) -> JSONResponse:
     """Return a user. Required role: `admin` or `user_manager`."""

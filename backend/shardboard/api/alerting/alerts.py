@@ -113,12 +113,15 @@ async def get_cluster_alert(
     return JSONResponse(_find_alert(await _cluster_alerts(session), alert))
 
 
+_UNSUPPORTED = dict.fromkeys(sorted(alert_settings.UNSUPPORTED_BDB_ALERTS), alert_settings.OFF)
+
+
 async def _bdb_alerts(session: ReadSession, rows: Sequence[Bdb]) -> dict[str, Any]:
     single_uid = rows[0].uid if len(rows) == 1 else None
     newest_events = await service.newest_events(session, alert_settings.BDB_DEFAULTS, bdb_uid=single_uid)
     return {
         str(bdb.uid): schema.render_all(
-            alert_settings.settings_for_bdb(bdb.alert_settings),
+            {**_UNSUPPORTED, **alert_settings.settings_for_bdb(bdb.alert_settings)},
             newest_events.get(bdb.uid, {}),
             bdb.created_at,
             has_own_threshold=True,

@@ -36,6 +36,13 @@ CREDENTIALS_REQUIRED = (
     "its first start. `shardboard reset-admin-password` sets a new one."
 )
 
+_OTHER_ACTIONS = {
+    "join_cluster": "Nodes join with their agent: create a token with `POST /v1/join_tokens`, and run `shardboard agent --join`.",
+    "recover_cluster": "Run `shardboard restore-console` with a backup of the console, or `shardboard recover-console` with the "
+    "copies at the agents.",
+}
+_UNKNOWN_ACTION = "`action` must be `create_cluster`."
+
 
 async def require_initial_admin(login_or_error: LoginOrError) -> Principal:
     """Return the administrator who creates the cluster."""
@@ -82,11 +89,25 @@ async def create_cluster(admin: Creator, session: WriteSession, body: schema.Cre
     responses=error_responses(406, 409),
 )
 async def bootstrap(admin: Creator, session: WriteSession, body: schema.Bootstrap) -> JSONResponse:
-    """Run the action that the body names. Only `create_cluster` is supported. Required role: `admin`."""
+    """Run the action that the body names. Actions other than `create_cluster` return 406 with what to do instead.
+
+    Required role: `admin`.
+    """
     if body.action != "create_cluster":
-        message = "`action` must be `create_cluster`. To add a node, run `shardboard agent --join` on it."
-        raise NotAcceptable("config_error", message, field="action")
+        raise NotAcceptable("config_error", _OTHER_ACTIONS.get(body.action, _UNKNOWN_ACTION), field="action")
     return await create_cluster(admin, session, body)
+
+
+@router.post("/bootstrap/join_cluster", summary="Join cluster", responses=error_responses(406))
+async def join_cluster(_admin: Creator) -> None:
+    """Return 406 `config_error`: a node joins with its agent, not with its console. Required role: `admin`."""
+    raise NotAcceptable("config_error", _OTHER_ACTIONS["join_cluster"])
+
+
+@router.post("/bootstrap/recover_cluster", summary="Recover cluster", responses=error_responses(406))
+async def recover_cluster(_admin: Creator) -> None:
+    """Return 406 `config_error`: a lost console is recovered with the command line. Required role: `admin`."""
+    raise NotAcceptable("config_error", _OTHER_ACTIONS["recover_cluster"])
 
 
 @router.post(

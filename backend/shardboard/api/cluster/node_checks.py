@@ -1,6 +1,6 @@
 """Endpoints that check the health and the setup of nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi.responses import JSONResponse
@@ -13,7 +13,6 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lookups import get_node_or_404
 from shardboard.api.http.parameters import Uid
 from shardboard.contract import HostCheck
-from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.queries.cluster import host_checks
 from shardboard.schemas.optional_fields import OptionalStr, without_none
 from shardboard.state.cluster import nodes
@@ -61,15 +60,5 @@ async def check_node(_viewer: AnyViewer, session: ReadSession, uid: Uid) -> JSON
 
 
 def _result(node: Node, settings: Sequence[HostCheck]) -> dict[str, Any]:
-    error = next(_problems(node, settings), None)
+    error = next(host_checks.problems(node, settings), None)
     return {"node_uid": node.uid, "result": error is None, **without_none(error=error)}
-
-
-def _problems(node: Node, settings: Sequence[HostCheck]) -> Iterator[str]:
-    if node.health == NodeHealth.DOWN:
-        yield "The console cannot reach the node's agent."
-    if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
-        yield "The node's proxy is not running."
-    for setting in settings:
-        if not (setting.good or setting.optional):
-            yield f"{setting.name} is {setting.value}: {setting.impact} {setting.remedy}"

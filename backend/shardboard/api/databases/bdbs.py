@@ -50,10 +50,15 @@ async def _allow_duplicate_name(
 AllowDuplicateName = Annotated[bool, Depends(_allow_duplicate_name)]
 BdbList = Annotated[ListQuery, Depends(list_query_of(schema.Bdb))]
 BdbFields = Annotated[FieldSelection, Depends(fields_of(schema.Bdb))]
+Extended = Annotated[
+    str | None, Query(description="Accepted without effect: databases have no settings of modules.", examples=["true"])
+]
 
 
 @router.get("/bdbs", response_model=list[schema.Bdb], responses=error_responses())
-async def list_bdbs(principal: AnyViewer, session: ReadSession, query: BdbList) -> JSONResponse:
+async def list_bdbs(
+    principal: AnyViewer, session: ReadSession, query: BdbList, extended: Extended = None
+) -> JSONResponse:
     """Return all databases that the user can access."""
     rows = [bdb for bdb in await bdbs.list_all(session) if principal.can_access_database(bdb.uid)]
     rendered_bdbs = await render_bdbs(session, rows, secrets=_may_see_secrets(principal))
@@ -84,7 +89,9 @@ async def create_bdb(
 
 
 @router.get("/bdbs/{uid}", response_model=schema.Bdb, responses=error_responses(404))
-async def get_bdb(principal: BdbViewer, session: ReadSession, uid: Uid, fields: BdbFields) -> JSONResponse:
+async def get_bdb(
+    principal: BdbViewer, session: ReadSession, uid: Uid, fields: BdbFields, extended: Extended = None
+) -> JSONResponse:
     """Return a database."""
     rendered = await render_bdbs(session, [await get_bdb_or_404(session, uid)], secrets=_may_see_secrets(principal))
     return JSONResponse(_record_secrets([fields.apply(rendered[0])])[0])

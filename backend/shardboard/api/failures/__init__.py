@@ -3,6 +3,7 @@
 from shardboard.api.failures import (
     availability,
     availability_history,
+    bdb_recovery,
     drills,
     failover,
     incidents,
@@ -14,6 +15,7 @@ from shardboard.api.failures import (
 ROUTERS = (
     availability.router,
     availability_history.router,
+    bdb_recovery.router,
     drills.router,
     failover.router,
     incidents.router,

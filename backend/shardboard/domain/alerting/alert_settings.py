@@ -74,7 +74,7 @@ def defaults() -> dict[str, Any]:
         "cluster_node_operation_failed": True,
         "cluster_ocsp_query_failed": True,
         "cluster_ocsp_status_revoked": True,
-        "node_checks_error": True,
+        "cluster_users_count_approaches_limit": {"enabled": True, "threshold": "90"},
         "node_cpu_utilization": {"enabled": True, "threshold": "90"},
         "node_ephemeral_storage": {"enabled": True, "threshold": "70"},
         "node_free_flash": {"enabled": True, "threshold": "70"},
@@ -90,11 +90,17 @@ BDB_DEFAULTS: dict[str, dict[str, Any]] = {
     "bdb_high_latency": {"enabled": False, "threshold": "3000"},
     "bdb_backup_delayed": {"enabled": True, "threshold": "60"},
     "bdb_backup_size_changed": {"enabled": True, "threshold": "3"},
+    "bdb_long_running_action": {"enabled": False, "threshold": "60"},
+    "bdb_ram_dataset_overhead": {"enabled": True, "threshold": "75"},
+    "bdb_ram_values": {"enabled": True, "threshold": "5"},
+    "bdb_shard_num_ram_values": {"enabled": False, "threshold": "1000"},
 }
 """Alerts of a database. Thresholds: percent of its memory limit, requests per second (twice), average latency at its endpoint in
-microseconds, minutes after a backup was due, factor between the sizes of two backups."""
+microseconds, minutes after a backup was due, factor between the sizes of two backups, minutes of an action, percent of its RAM,
+percent of its values, values of a shard."""
 
-BDB = ObjectRule({name: _threshold_rule(_PERCENT if name == "bdb_size" else _NUMBER) for name in BDB_DEFAULTS})
+_PERCENTAGES = ("bdb_ram_dataset_overhead", "bdb_ram_values", "bdb_size")
+BDB = ObjectRule({name: _threshold_rule(_PERCENT if name in _PERCENTAGES else _NUMBER) for name in BDB_DEFAULTS})
 
 UNSUPPORTED_BDB_ALERTS = frozenset(
     {
@@ -102,19 +108,15 @@ UNSUPPORTED_BDB_ALERTS = frozenset(
         "bdb_crdt_src_syncer_connection_error",
         "bdb_crdt_src_syncer_general_error",
         "bdb_high_syncer_lag",
-        "bdb_long_running_action",
-        "bdb_ram_dataset_overhead",
-        "bdb_ram_values",
         "bdb_replica_src_high_syncer_lag",
         "bdb_replica_src_syncer_connection_error",
         "bdb_replica_src_syncer_general_error",
-        "bdb_shard_num_ram_values",
         "bdb_syncer_connection_error",
         "bdb_syncer_general_error",
     }
 )
-"""Alerts of the reference about features that databases do not have here, or that are raised at fixed thresholds
-(`flash_alarms`). Requests may contain them if they are disabled."""
+"""Alerts of the reference about features that databases do not have here: replication between databases. Requests may contain them
+if they are disabled."""
 
 AlertSource = Literal["cluster", "node"]
 
@@ -145,3 +147,15 @@ def _setting(value: Any) -> AlertSetting:
         threshold = value.get("threshold")
         return AlertSetting(value.get("enabled", False) and threshold is not None, threshold and float(threshold))
     return AlertSetting(bool(value))
+
+
+EVENTS: Mapping[str, frozenset[str]] = {
+    "cluster_node_joined": frozenset({"node_joined"}),
+    "cluster_node_operation_failed": frozenset(
+        {"node_enslave_failed", "node_maintenance_off_failed", "node_maintenance_on_failed"}
+    ),
+    "cluster_node_remove_abort_completed": frozenset({"node_remove_cancelled"}),
+    "cluster_node_remove_completed": frozenset({"node_removed"}),
+    "cluster_node_remove_failed": frozenset({"node_remove_failed"}),
+}
+"""Alerts of the reference that are events here: they happen at one time, are always recorded, and have the state false."""

@@ -3,33 +3,60 @@
 from collections.abc import Mapping
 
 from shardboard.domain.alerting.alarms import Alarm, MonitoredShard
+from shardboard.domain.alerting.alert_settings import OFF, AlertSetting
 from shardboard.domain.metrics.rates import Value
 
-RAM_VALUES = 0.05
-"""Share of values in RAM. A database with a smaller share reads most requested values from flash."""
+AlertSettings = Mapping[str, AlertSetting]
+
 MANY_VALUES = 1000
 """A data set with fewer values is too small to judge."""
-DATASET_OVERHEAD = 0.75
-"""Share of the RAM. If keys and overhead use more than this, too little is left for values."""
 FULL, FAILING = 1.0, 2.0
 
 
-def database_alarms(uid: int, name: str, latest: Mapping[str, Value], ram_size: int) -> list[Alarm]:
+def database_alarms(
+    uid: int, name: str, latest: Mapping[str, Value], ram_size: int, settings: AlertSettings
+) -> list[Alarm]:
     """Return the alarms of a database: few values in RAM, or RAM used mainly by keys. `latest` is the last second of its flash
     metrics."""
     alarms = []
     in_ram, on_flash, used_ram = (latest.get(each) for each in ("bigstore_objs_ram", "bigstore_objs_flash", "used_ram"))
     if in_ram is None or on_flash is None or used_ram is None or in_ram + on_flash < MANY_VALUES:
         return []
-    if in_ram < RAM_VALUES * (in_ram + on_flash):
-        description = f"Less than {RAM_VALUES:.0%} of the values of {name} were in RAM."
-        alarms.append(Alarm("alarm_ram_values", description, bdb_uid=uid, details={"threshold": RAM_VALUES}))
-    overhead = latest.get("ram_overhead")
-    if overhead is not None and overhead > DATASET_OVERHEAD * ram_size:
-        description = f"Keys used more than {DATASET_OVERHEAD:.0%} of the RAM of {name}: its RAM limit is too small."
-        details = {"threshold": DATASET_OVERHEAD}
-        alarms.append(Alarm("alarm_ram_dataset_overhead", description, bdb_uid=uid, details=details))
+    least = _share(settings, "bdb_ram_values")
+    if least is not None and in_ram < least * (in_ram + on_flash):
+        description = f"Less than {100 * least:.15g}% of the values of {name} were in RAM."
+        alarms.append(Alarm("alarm_ram_values", description, bdb_uid=uid, details={"threshold": least}))
+    overhead, most = latest.get("ram_overhead"), _share(settings, "bdb_ram_dataset_overhead")
+    if most is not None and overhead is not None and overhead > most * ram_size:
+        description = f"Keys used more than {100 * most:.15g}% of the RAM of {name}: its RAM limit is too small."
+        alarms.append(Alarm("alarm_ram_dataset_overhead", description, bdb_uid=uid, details={"threshold": most}))
     return alarms
+
+
+def few_values_alarms(
+    bdb_uid: int, name: str, shard_status: MonitoredShard, settings: AlertSettings, values: Value
+) -> list[Alarm]:
+    """Return the alarm of a shard with fewer values in RAM than the threshold."""
+    setting = settings.get("bdb_shard_num_ram_values", OFF)
+    if not setting.enabled or setting.threshold is None or values is None or values >= setting.threshold:
+        return []
+    description = f"Shard redis:{shard_status.uid} of {name} had fewer than {setting.threshold:,.15g} values in RAM."
+    return [
+        Alarm(
+            "alarm_bdb_shard_num_ram_values",
+            description,
+            bdb_uid=bdb_uid,
+            node_uid=shard_status.node_uid,
+            shard_uid=shard_status.uid,
+            details={"threshold": setting.threshold},
+        )
+    ]
+
+
+def _share(settings: AlertSettings, alert: str) -> float | None:
+    """Return the threshold of an alert as a share; None if the alert is disabled."""
+    setting = settings.get(alert, OFF)
+    return setting.threshold / 100 if setting.enabled and setting.threshold is not None else None
 
 
 def shard_alarms(

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from shardboard.domain import host_names
 from shardboard.domain.alerting import webhooks
@@ -44,7 +45,9 @@ def url_error(url: str) -> str:
     return f"contains {invalid!r}, which is not an email address" if invalid is not None else ""
 
 
-def event_mail(event: LogEvent, what: webhooks.MessageKind, cluster: str, delivery: str) -> EmailMessage:
+def event_mail(
+    event: LogEvent, what: webhooks.MessageKind, cluster: str, delivery: str, time_zone: str = "UTC"
+) -> EmailMessage:
     """Return a message without sender and recipients. The message about the end of an alarm is a reply to the first message."""
     message = _mail(webhooks.text(event.description, event.severity, what, cluster), cluster, delivery, event.time)
     if what == "ended":
@@ -57,8 +60,8 @@ def event_mail(event: LogEvent, what: webhooks.MessageKind, cluster: str, delive
         f"Cluster: {cluster}",
         *(f"{name}: {uid}" for name, uid in related.items() if uid is not None),
         f"Severity: {event.severity.lower()}",
-        f"{'Started' if what != 'event' else 'Time'}: {_time(event.time)}",
-        *([f"Ended: {_time(event.ended_at)}"] if event.ended_at is not None else []),
+        f"{'Started' if what != 'event' else 'Time'}: {_time(event.time, time_zone)}",
+        *([f"Ended: {_time(event.ended_at, time_zone)}"] if event.ended_at is not None else []),
         f"Event: {event.uid}, {event.type}",
     ]
     message.set_content("\n".join(lines) + "\n")
@@ -88,5 +91,5 @@ def _message_id(delivery: str, cluster: str) -> str:
     return f"<shardboard-{delivery}@{cluster}>"
 
 
-def _time(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _time(moment: datetime, time_zone: str) -> str:
+    return f"{moment.astimezone(ZoneInfo(time_zone)):%Y-%m-%d %H:%M:%S %Z}"

@@ -15,6 +15,8 @@ from shardboard.domain.metrics.rates import Value
 PREFIX = "alarm_"
 MAX_NODES_DOWN = 1
 """If more nodes are down, both copies of data may be lost."""
+MAX_USERS = 32_000
+"""Maximum number of users in the reference, to which `cluster_users_count_approaches_limit` refers."""
 
 AlertSettings = Mapping[str, AlertSetting]
 
@@ -55,9 +57,17 @@ def database_alarms(
 
 
 def node_alarms(
-    uid: int, settings: AlertSettings, latest: Mapping[str, Value], *, memory: int, storage: float, flash: int
+    uid: int,
+    settings: AlertSettings,
+    latest: Mapping[str, Value],
+    *,
+    memory: int,
+    storage: float,
+    flash: int,
+    aof: int = 0,
 ) -> list[Alarm]:
-    """Return the alarms of a node; `latest` is the last second of its metrics, the other values are sizes in bytes."""
+    """Return the alarms of a node; `latest` is the last second of its metrics, the other values are sizes in bytes. `aof` is the
+    memory of the shards that write append-only files."""
     idle, iowait = latest.get("cpu_idle"), latest.get("cpu_iowait")
     busy = 100 * (1 - idle - iowait) if idle is not None and iowait is not None else None
     checks = (
@@ -83,11 +93,18 @@ def node_alarms(
             "The flash of {who} was more than {limit}% full.",
         ),
     )
-    return [
+    alarms = [
         _alarm(alert, message, settings, subject=f"node {uid}", node_uid=uid)
         for alert, value, message in checks
         if _exceeds(value, settings.get(alert, OFF))
     ]
+    available = latest.get("persistent_storage_avail")
+    if settings.get("node_insufficient_disk_aofrw", OFF).enabled and available is not None and aof > available:
+        message = (
+            f"Node {uid} had {available:,.0f} bytes of free storage, less than the shards with append-only files use."
+        )
+        alarms.append(Alarm(f"{PREFIX}node_insufficient_disk_aofrw", message, node_uid=uid))
+    return alarms
 
 
 def cluster_alarms(settings: AlertSettings, machines: Sequence[NodeState]) -> list[Alarm]:
@@ -121,6 +138,54 @@ def cluster_alarms(settings: AlertSettings, machines: Sequence[NodeState]) -> li
         for alert, is_raised, message in checks
         if is_raised and settings.get(alert, OFF).enabled
     ]
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Bytes that are promised to databases, and bytes that nodes have."""
+
+    promised: int
+    available: int
+
+
+def capacity_alarms(settings: AlertSettings, ram: Committed, flash: Committed, *, users: int) -> list[Alarm]:
+    """Return the alarms about what databases were promised, and about the number of users."""
+    alarms = [
+        Alarm(
+            f"{PREFIX}{alert}",
+            f"Databases were promised {each.promised:,} bytes of {kind}, but the nodes have only {each.available:,} bytes.",
+            details={"promised": each.promised, "size": each.available},
+        )
+        for alert, kind, each in (
+            ("cluster_ram_overcommit", "RAM", ram),
+            ("cluster_flash_overcommit", "flash", flash),
+        )
+        if settings.get(alert, OFF).enabled and each.promised > each.available
+    ]
+    alert = "cluster_users_count_approaches_limit"
+    if _exceeds(_percent(users, MAX_USERS), settings.get(alert, OFF)):
+        message = f"The cluster had {users:,} users, more than {{limit}}% of {MAX_USERS:,}."
+        alarms.append(_alarm(alert, message, settings, subject=""))
+    return alarms
+
+
+def node_check_alarms(uid: int, problem: str | None) -> list[Alarm]:
+    """Return the alarm of a node whose check found this problem."""
+    if problem is None:
+        return []
+    return [Alarm(f"{PREFIX}node_checks_error", f"The check of node {uid} found a problem. {problem}", node_uid=uid)]
+
+
+def long_action_alarms(
+    uid: int, name: str, settings: AlertSettings, started: datetime, description: str, now: datetime
+) -> list[Alarm]:
+    """Return the alarm of a database whose oldest running action started then. The threshold is in minutes."""
+    setting = settings.get("bdb_long_running_action", OFF)
+    if not _exceeds((now - started).total_seconds() / 60, setting):
+        return []
+    message = f"An action on {name} took more than {setting.threshold:,.15g} minutes: {description}."
+    details = {"threshold": setting.threshold}
+    return [Alarm(f"{PREFIX}bdb_long_running_action", message, bdb_uid=uid, details=details)]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from shardboard.domain import host_names, rules
 from shardboard.domain.alerting import alert_settings
 from shardboard.domain.cluster.policy import YEAR
+from shardboard.domain.data import schedules
 from shardboard.domain.rules import ChoiceRule, FlagRule, IntegerRule, ListRule, ObjectRule, TextRule, setting
 
 SYSTEM_RESERVED_PORTS = (
@@ -30,10 +31,18 @@ _LOGROTATE = ObjectRule(
 )
 
 
+class TimeZoneRule(TextRule):
+    """The name of a time zone."""
+
+    def validation_error(self, value: Any) -> str:
+        return super().validation_error(value) or schedules.time_zone_error(value)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterSettings:
     """All settings are stored and returned. Only `reserved_ports`, `options_method_forbidden`, `slave_ha*`, `smtp_*`, `email_from`,
-    `dns_suffix`, `password_*` (except the hashing algorithm) and `cm_session_timeout_minutes` have an effect. No mail password is
+    `dns_suffix`, `password_*` (except the hashing algorithm), `cm_session_timeout_minutes`, `metrics_max_requests_in_flight` and
+    `timezone` have an effect. No mail password is
     stored."""
 
     alert_settings: dict[str, Any] = field(
@@ -57,6 +66,8 @@ class ClusterSettings:
         default_factory=lambda: {"maxage": 7, "maxsize": "200M", "rotate": 10}, metadata={"rule": _LOGROTATE}
     )
     mask_bdb_credentials: bool = setting(False, FlagRule())
+    metrics_max_requests_in_flight: int = setting(0, IntegerRule(0, 1000))
+    """Extension: `max_requests_in_flight` of `/v1/metrics_config`; 0 = unlimited."""
     metrics_system: int = setting(0, IntegerRule(0, 1))
     min_control_TLS_version: str = setting("1.2", TLS_VERSION)  # noqa: N815 - the reference's name
     min_data_TLS_version: str = setting("1.2", TLS_VERSION)  # noqa: N815
@@ -80,6 +91,8 @@ class ClusterSettings:
     smtp_port: int = setting(25, PORT)
     smtp_tls_mode: Literal["none", "starttls", "tls"] = setting("none", ChoiceRule(("none", "starttls", "tls")))
     smtp_username: str = setting("", TextRule("a username"))
+    timezone: str = setting("UTC", TimeZoneRule("the name of a time zone", r"[A-Za-z0-9_+/-]+", 64))
+    """Extension: `timezone` of `/v1/cm_settings`, for times in emails."""
     use_external_ipv6: bool = setting(True, FlagRule())
     use_ipv6: bool = setting(True, FlagRule())
     wait_command: bool = setting(True, FlagRule())

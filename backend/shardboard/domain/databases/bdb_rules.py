@@ -4,6 +4,7 @@ A rule returns a `ValidationError` or None. `check_fields` needs only the databa
 schema has already checked the types.
 """
 
+import json
 import re
 from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
@@ -358,14 +359,8 @@ def _unsupported(spec: BdbFields) -> ValidationError | None:
     """Refuse unsupported features: accepting such a field without effect would mislead the client."""
     for field, supported, code, reason in _UNSUPPORTED:
         if spec.get(field, supported) != supported:
-            return _invalid(code, f"{reason} supported. Omit {field}, or set it to {_literal(supported)}.", field)
+            return _invalid(code, f"{reason} supported. Omit {field}, or set it to {json.dumps(supported)}.", field)
     return None
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 _NO = "not_supported"
@@ -380,6 +375,7 @@ _UNSUPPORTED: tuple[tuple[str, object, str, str], ...] = (
     ("replica_sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("sync", "disabled", _NO, "Replicating from another database (Replica Of) is not"),
     ("acl", [], "redis_acl_unsupported", "Database access by ACL list is not"),
+    ("audit_settings", {"audit_mode": "disabled"}, _NO, "Auditing the connections of clients is not"),
     ("shards_blueprint", [], "bad_shards_blueprint", "Placing shards with a blueprint is not"),
 )
 

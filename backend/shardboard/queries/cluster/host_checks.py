@@ -1,11 +1,12 @@
 """Host settings of nodes that cost latency or data, as agents report them, and the load that shards put on their cores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from shardboard.contract import HostCheck
+from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.databases import io_threads
 from shardboard.state.cluster import nodes
 from shardboard.state.cluster.nodes import Node
@@ -28,3 +29,14 @@ async def checks(session: AsyncSession, machines: Sequence[Node]) -> Mapping[int
         if thread_count is not None:
             checks_by_node[node.uid].append(HostCheck(**asdict(thread_count)))
     return checks_by_node
+
+
+def problems(node: Node, settings: Sequence[HostCheck]) -> Iterator[str]:
+    """Yield the problems of a node as sentences. `settings` are the checks of its machine."""
+    if node.health == NodeHealth.DOWN:
+        yield "The console cannot reach the node's agent."
+    if node.proxy.get("state") == "died":  # a proxy without endpoints is stopped, which is not a problem
+        yield "The node's proxy is not running."
+    for setting in settings:
+        if not (setting.good or setting.optional):
+            yield f"{setting.name} is {setting.value}: {setting.impact} {setting.remedy}"

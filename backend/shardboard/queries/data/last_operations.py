@@ -35,6 +35,12 @@ async def fields_by_bdb(session: AsyncSession, bdb_uids: Collection[int]) -> dic
     return found
 
 
+async def last_backups(session: AsyncSession, bdb_uids: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return the status fields of the last backup of each database that has one."""
+    newest = await backups.newest(session, bdb_uids, BackupKind.BACKUP)
+    return {uid: status_fields("backup", await _operation(session, row)) for uid, row in newest.items()}
+
+
 async def _operation(session: AsyncSession, row: Backup | Restore) -> LastOperation:
     action = await actions.by_uid(session, row.action_uid) if row.finished_at is None else None
     progress = 100.0 if row.finished_at is not None else action.progress if action is not None else 0.0

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from shardboard.domain import rules
 from shardboard.domain.cluster import cluster_settings, policy
+from shardboard.domain.cluster.cipher_suites import cipher_suites
 from shardboard.domain.cluster.cluster_settings import SYSTEM_RESERVED_PORTS, ClusterSettings
 from shardboard.domain.cluster.policy import Policy as PolicyTable
 from shardboard.schemas import json_limits
@@ -25,7 +26,8 @@ READ_ONLY = frozenset(
             "upgrade_mode",
         ),
         *("default_shards_placement", "default_sharded_proxy_policy", "default_non_sharded_proxy_policy"),
-        *("shards_overbooking", "rack_aware"),
+        *("shards_overbooking", "rack_aware", "proxy_certificate", "syncer_certificate"),
+        *cipher_suites(),
     }
 )
 """Fields of the cluster object that requests can contain, because clients send back the object that they received."""

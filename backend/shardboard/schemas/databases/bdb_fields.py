@@ -47,6 +47,8 @@ READ_ONLY = frozenset(
         "traffic_manually_disabled",
         "internal",
         "other_passwords",
+        "availability_api",
+        "bigstore_ram_weights",
     }
 )
 """Ignored in requests, because clients send back the object that they received."""
@@ -118,6 +120,7 @@ UNSUPPORTED: dict[str, Any] = {
     "sync": "disabled",
     "roles_permissions": [],
     "acl": [],
+    "audit_settings": {"audit_mode": "disabled"},
     "crdt": False,
 }
 """Fields that must have this value, because the feature is not supported. Other values are rejected
@@ -216,9 +219,6 @@ STORED_WITHOUT_EFFECT: dict[str, Any] = {
 """Fields that are stored and returned without effect."""
 
 WITHOUT_DEFAULT = (
-    "availability_api",
-    "audit_settings",
-    "bigstore_ram_weights",
     "replica_sconns_on_demand",
     "search_on_bigstore",
     "shards_blueprint",
@@ -231,6 +231,7 @@ CONSTANT_FIELDS: dict[str, Any] = {
     "background_op": [{"status": "idle"}],
     "traffic_manually_disabled": False,
     "internal": False,
+    "availability_api": True,
 }
 """Read-only fields with a constant value. The admin password is known to the console and the agents only."""
 

@@ -177,6 +177,8 @@ class Bdb(BaseModel):
 NO_OPERATIONS = {
     name: value for kind in ("backup", "export", "import") for name, value in status_fields(kind, None).items()
 }
+_FIXED = {"audit_settings": bdb_fields.UNSUPPORTED["audit_settings"], "availability_api": True}
+"""Fields for which earlier releases stored any value."""
 _NOT_RETURNED = bdb_fields.ALIASES.keys() | bdb_fields.HIDDEN
 _REPLACED_FIELDS = dict.fromkeys(bdb_fields.HIDDEN, "authentication_redis_pass")
 
@@ -224,6 +226,8 @@ def render(
         **bdb_fields.CONSTANT_FIELDS,
         **(operations if operations is not None else NO_OPERATIONS),
         **config,
+        **_FIXED,
+        "bigstore_ram_weights": [{"shard_uid": shard.uid, "weight": 1.0} for shard in shards if config["bigstore"]],
         "created_time": iso(bdb.created_at),
         "last_changed_time": iso(bdb.changed_at),
         **without_none(

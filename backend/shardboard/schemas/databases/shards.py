@@ -3,7 +3,7 @@
 In the Redis Enterprise REST API, the uids of a shard and its node are strings, and the uid of its database is a number.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, JsonValue
@@ -17,6 +17,37 @@ from shardboard.schemas.timestamps import iso
 
 SAMPLED_METRICS = ("used_memory", "repl_lag_bytes")
 """Metrics of the newest sample that are part of a rendered shard."""
+INFO_FIELDS = {
+    "allocator_active": "allocator_active",
+    "allocator_allocated": "allocator_allocated",
+    "allocator_resident": "allocator_resident",
+    "blocked_clients": "blocked_clients",
+    "connected_clients": "clients",
+    "connected_slaves": "replicas",
+    "evicted_keys": "evicted",
+    "expired_keys": "expired",
+    "instantaneous_ops_per_sec": "instantaneous_ops",
+    "keyspace_hits": "hits",
+    "keyspace_misses": "misses",
+    "master_repl_offset": "repl_offset",
+    "maxclients": "connection_limit",
+    "maxmemory": "maxmemory",
+    "mem_fragmentation_ratio": "fragmentation",
+    "pubsub_channels": "pubsub_channels",
+    "pubsub_patterns": "pubsub_patterns",
+    "rdb_changes_since_last_save": "unsaved_changes",
+    "rdb_last_save_time": "last_save",
+    "rejected_connections": "rejected",
+    "sync_full": "sync_full",
+    "sync_partial_err": "sync_partial_err",
+    "sync_partial_ok": "sync_partial_ok",
+    "total_connections_received": "connections",
+    "used_memory": "used_memory",
+    "used_memory_lua": "memory_lua",
+    "used_memory_peak": "memory_peak",
+    "used_memory_rss": "used_memory_rss",
+}
+"""Fields of INFO that the agents sample, with the names of their samples (`contract/samples.py`)."""
 _STATUSES: list[JsonValue] = list(ShardStatus)
 
 
@@ -27,6 +58,11 @@ class Loading(BaseModel):
 class Sync(BaseModel):
     status: str = Field(json_schema_extra={"enum": [ShardLink.IDLE, ShardLink.IN_PROGRESS, ShardLink.LINK_DOWN]})
     progress: int = Field(description="Bytes that the replica has not received yet, if known.")
+
+
+class ShardBackup(BaseModel):
+    status: str = Field(json_schema_extra={"enum": ["exporting", "succeeded", "failed"]})
+    progress: float = Field(description="0-100")
 
 
 class Shard(BaseModel):
@@ -51,6 +87,15 @@ class Shard(BaseModel):
     loading: Loading
     sync: Annotated[Sync | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
     """Only for replicas."""
+    backup: Annotated[ShardBackup | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)]
+    """The last backup of the database; missing if there was none, and in the event stream."""
+    marked_for_removal: bool = Field(
+        default=False, description="Always false: shards that are removed are no longer returned."
+    )
+    redis_info: Annotated[
+        dict[str, float] | SkipJsonSchema[None], Field(default=None, json_schema_extra=without_default)
+    ]
+    """The fields of `extra_info_keys` in the newest sample; missing without the parameter, and without a sample."""
     address: str
     port: int
     pid: OptionalInt
@@ -84,6 +129,7 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
         "loading": {
             "status": ShardLink.IN_PROGRESS if shard.observed_status == ShardStatus.LOADING else ShardLink.IDLE
         },
+        "marked_for_removal": False,
         "address": address,
         "port": shard.port,
         **without_none(
@@ -100,3 +146,15 @@ def render(shard: ShardRow, address: str, latest: Mapping[str, float | None]) ->
             "progress": int(latest.get("repl_lag_bytes") or 0),
         }
     return reply
+
+
+def info_fields(keys: Collection[str], sample: Mapping[str, float | None]) -> dict[str, float]:
+    """Return these fields of INFO from a sample, without those that the engine did not report. Whole numbers are integers."""
+    found = ((key, sample.get(INFO_FIELDS[key])) for key in sorted(keys))
+    return {key: int(value) if value.is_integer() else value for key, value in found if value is not None}
+
+
+def backup_of(operations: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the last backup of a database from its status fields; None if there was none."""
+    status = operations["backup_status"]
+    return {"status": status, "progress": operations["backup_progress"]} if status else None

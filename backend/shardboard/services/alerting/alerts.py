@@ -14,8 +14,13 @@ from shardboard.state.alerting import events
 from shardboard.state.alerting.events import Event
 from shardboard.state.databases.bdbs import Bdb
 
-_NODE_FAILED = "node_failed"
-"""A node failure is reported as an outage, which starts and ends like an alarm."""
+_TYPES: Mapping[str, frozenset[str]] = {
+    **alert_settings.EVENTS,
+    "bdb_ram_dataset_overhead": frozenset({"alarm_ram_dataset_overhead"}),
+    "bdb_ram_values": frozenset({"alarm_ram_values"}),
+    "node_failed": frozenset({"node_failed"}),
+}
+"""Types of the events of alerts, if they differ from the name. A node failure is an outage, which starts and ends like an alarm."""
 
 
 def update_settings(
@@ -51,9 +56,11 @@ async def newest_events(
     session: AsyncSession, names: Collection[str], *, bdb_uid: int | None = None, node_uid: int | None = None
 ) -> Mapping[int | None, dict[str, Event]]:
     """Return the newest event of each of these alerts, by database or node uid, then by alert name."""
-    types = {name if name == _NODE_FAILED else f"{threshold_alarms.PREFIX}{name}": name for name in names}
+    types = {each: name for name in names for each in _TYPES.get(name, frozenset({f"{threshold_alarms.PREFIX}{name}"}))}
     newest: Sequence[Event] = await events.newest_for_each(session, types, bdb_uid=bdb_uid, node_uid=node_uid)
     newest_events: dict[int | None, dict[str, Event]] = defaultdict(dict)
     for event in sorted(newest, key=lambda each: each.uid):
-        newest_events[event.bdb_uid if event.bdb_uid is not None else event.node_uid][types[event.type]] = event
+        name = types[event.type]
+        uid = event.bdb_uid if event.bdb_uid is not None else event.node_uid
+        newest_events[None if name in alert_settings.EVENTS else uid][name] = event
     return newest_events

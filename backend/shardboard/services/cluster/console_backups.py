@@ -26,7 +26,7 @@ async def request(session: AsyncSession, location_uid: int | None, principal: Pr
             raise Conflict(
                 "console_backup_running", f"Backup {row.uid} of the console is {row.status}. Wait until it has ended."
             )
-    uid = location_uid if location_uid is not None else await _default_location(session)
+    uid = location_uid if location_uid is not None else await default_location(session)
     await get_location(session, uid)
     row = console_backups.new(uid, datetime.now(UTC), principal.username, is_scheduled=False)
     session.add(row)
@@ -34,7 +34,7 @@ async def request(session: AsyncSession, location_uid: int | None, principal: Pr
     return row
 
 
-async def _default_location(session: AsyncSession) -> int:
+async def default_location(session: AsyncSession) -> int:
     """Return the location of the schedule, or the only one."""
     schedule = await console_backups.load_schedule(session)
     if schedule is not None:

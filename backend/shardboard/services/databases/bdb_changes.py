@@ -130,6 +130,7 @@ def _present(bdb: Bdb) -> dict[str, Any]:
     config["backup_schedule"] = backup_rules.schedule_options(config)
     if not bdb.on_flash:
         config["bigstore_ram_size"] = 0  # earlier versions stored any value for databases in RAM
+    config["audit_settings"] = bdb_fields.UNSUPPORTED["audit_settings"]  # earlier versions stored any value
     return config
 
 

@@ -12,11 +12,13 @@ from shardboard.collectors.alerting.alarms import AlarmCollector
 from shardboard.collectors.metrics.live_metrics import shard_places
 from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
-from shardboard.domain.alerting.alert_settings import BDB_DEFAULTS, CLUSTER
+from shardboard.domain.alerting.alert_settings import BDB_DEFAULTS, CLUSTER, UNSUPPORTED_BDB_ALERTS
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.schemas.alerting.alerts import Alert
+from shardboard.state.alerting import events
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import shards
+from shardboard.state.databases.bdbs import Bdb
 
 DISABLED = {"bdb_high_syncer_lag": {"enabled": False, "threshold": "1"}}
 
@@ -56,13 +58,15 @@ async def test_database_alerts_are_configured_raised_and_ended(
     client: httpx.AsyncClient, collector: AlarmCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await fetch(client, "/bdbs/alerts/1")
-    assert set(before) == set(BDB_DEFAULTS)
+    assert set(before) == {*BDB_DEFAULTS, *UNSUPPORTED_BDB_ALERTS}
     for each in before.values():
         Alert.model_validate(each, strict=True)
         assert (each["state"], each["change_value"]) == (False, {"state": False})
     assert {name for name, each in before.items() if each["enabled"]} == {
         "bdb_backup_delayed",
         "bdb_backup_size_changed",
+        "bdb_ram_dataset_overhead",
+        "bdb_ram_values",
     }
     await evaluate(collector, monkeypatch, 0, used_memory=9.5e8)
     assert await fetch(client, "/bdbs/alerts/1") == before, "the alert is disabled"
@@ -102,7 +106,8 @@ async def test_concurrent_updates_are_all_kept(client: httpx.AsyncClient) -> Non
     bodies = [{name: {"enabled": True}} for name in BDB_DEFAULTS]
     replies = await asyncio.gather(*(client.post("/v1/bdbs/alerts/1", json=body) for body in bodies))
     assert {reply.status_code for reply in replies} == {200}
-    assert all(each["enabled"] for each in (await fetch(client, "/bdbs/alerts/1")).values())
+    alerts = await fetch(client, "/bdbs/alerts/1")
+    assert all(alerts[name]["enabled"] for name in BDB_DEFAULTS)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +153,39 @@ async def test_node_alerts_use_the_settings_of_the_cluster(
     cluster = await fetch(client, "/cluster/alerts")
     assert {name for name, each in cluster.items() if each["state"]} == {"cluster_even_node_count"}
     assert cluster["cluster_even_node_count"]["change_time"][:4] == time.strftime("%Y", time.gmtime())
+
+
+async def test_promised_memory_users_and_long_actions_raise_alerts(
+    client: httpx.AsyncClient, console: Console, collector: AlarmCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {
+        "cluster_ram_overcommit": True,
+        "cluster_flash_overcommit": True,
+        "cluster_users_count_approaches_limit": {"enabled": True, "threshold": "0"},
+    }
+    assert (await client.put("/v1/cluster", json={"alert_settings": settings})).status_code == 200
+    action = {"bdb_long_running_action": {"enabled": True, "threshold": "0"}}
+    assert (await client.post("/v1/bdbs/alerts/1", json=action)).status_code == 200
+    async with console.store.begin() as session:
+        (await session.get_one(Bdb, 1)).memory_size = 2**50
+    assert (await client.put("/v1/bdbs/1/flush")).status_code == 200
+    await evaluate(collector, monkeypatch, 0)
+    cluster = await fetch(client, "/cluster/alerts")
+    assert {name for name, each in cluster.items() if each["state"]} == {
+        "cluster_ram_overcommit",
+        "cluster_users_count_approaches_limit",
+    }
+    assert (await fetch(client, "/bdbs/alerts/1/bdb_long_running_action"))["state"] is True
+
+
+async def test_alerts_about_events_contain_their_time(client: httpx.AsyncClient, console: Console) -> None:
+    before = await fetch(client, "/cluster/alerts/cluster_node_remove_failed")
+    async with console.store.begin() as session:
+        events.record(session, "node_remove_failed", "Remove node 2: not completed.", source="node", node_uid=2)
+    after = await fetch(client, "/cluster/alerts/cluster_node_remove_failed")
+    assert after["state"] is False
+    assert after["change_time"] >= before["change_time"]
+    assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["time"][:19] == after["change_time"][:19]
 
 
 async def test_unknown_alerts_are_not_found(client: httpx.AsyncClient) -> None:

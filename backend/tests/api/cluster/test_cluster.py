@@ -82,7 +82,7 @@ async def test_invalid_cluster_updates_are_refused(client: httpx.AsyncClient, bo
 
 
 async def test_health_lists_active_alarms(client: httpx.AsyncClient, console: Console) -> None:
-    assert (await client.get("/v1/cluster/health")).json() == {"status": "ok", "alarms": []}
+    assert (await client.get("/v1/cluster/health")).json() == {"status": "ok", "alarms": [], "acknowledged": 0}
     common = {"source": "node", "originator": "system", "description": "It was so."}
     async with console.store.begin() as session:
         for type_, severity, is_open in (
@@ -184,3 +184,13 @@ async def test_policy_is_restored_to_defaults(client: httpx.AsyncClient) -> None
     assert "drills_enabled, slave_ha, slave_ha_grace_period" in newest["description"]
     await client.put("/v1/cluster/policy/restore_default")
     assert (await client.get("/v1/logs?order=desc&limit=1")).json()[0]["uid"] == newest["uid"], "no change, so no event"
+
+
+async def test_cipher_suites_and_certificates_are_returned_and_fixed(client: httpx.AsyncClient) -> None:
+    cluster = (await client.get("/v1/cluster")).json()
+    assert "TLS_AES_256_GCM_SHA384" in cluster["control_cipher_suites_tls_1_3"].split(":")
+    assert cluster["data_cipher_list"].startswith("ECDHE-")
+    assert cluster["proxy_certificate"] == (await client.get("/v1/ca")).text
+    refused = await client.put("/v1/cluster", json={"data_cipher_list": "NULL"})
+    assert (refused.status_code, refused.json()["field"]) == (406, "data_cipher_list")
+    assert (await client.put("/v1/cluster", json=cluster)).status_code == 200

@@ -362,3 +362,16 @@ async def test_disabled_commands_are_stored_as_written(client: httpx.AsyncClient
     for invalid in ("nosuch", "HELLO", "@all"):
         reply = await client.post("/v1/bdbs", json={**GOOD, "disabled_commands": invalid})
         assert (reply.status_code, reply.json()["field"]) == (406, "disabled_commands")
+
+
+async def test_databases_can_be_created_with_the_body_of_version_2(
+    client: httpx.AsyncClient, nodes: list[Node]
+) -> None:
+    bdb = {"name": "orders", "memory_size": 10**8}
+    refused = await client.post("/v2/bdbs", json={"bdb": bdb, "recovery_plan": {"original_bdb_shards": []}})
+    assert (refused.status_code, refused.json()["field"]) == (406, "recovery_plan")
+    assert "shards_blueprint" in (await client.post("/v2/bdbs?dry_run", json={"bdb": bdb})).json()
+    created = await client.post("/v2/bdbs", json={"bdb": bdb, "recovery_plan": None})
+    assert (created.status_code, created.json()["status"]) == (200, "pending")
+    misspelled = await client.post("/v2/bdbs", json={"bdb": {**bdb, "name": "more", "replicaton": True}})
+    assert misspelled.json()["warnings"][0]["field"] == "bdb.replicaton"

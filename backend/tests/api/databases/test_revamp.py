@@ -241,3 +241,17 @@ async def test_request_for_the_current_shape_clears_the_status_detail(
     reply = await client.put("/v1/bdbs/1/actions/revamp", json={"shards_count": 3})
     assert reply.json()["action_uid"] is None
     assert (await client.get("/v1/bdbs/1")).json()["status_detail"] == ""
+
+
+async def test_optimized_placement_is_the_preview_of_a_revamp(
+    client: httpx.AsyncClient, console: Console, shop: None
+) -> None:
+    before = await rows(console)
+    query = {"shards_count": 6, "replication": "enabled", "avoid_nodes": "9"}
+    reply = await client.get("/v1/bdbs/1/actions/optimize_shards_placement", params=query)
+    preview = await client.put(
+        "/v1/bdbs/1/actions/revamp?dry_run", json={"shards_count": 6, "replication": True, "avoid_nodes": ["9"]}
+    )
+    assert (reply.status_code, reply.json()) == (200, preview.json())
+    assert len(reply.json()) == 6
+    assert [shard.slots for shard in await rows(console)] == [shard.slots for shard in before]

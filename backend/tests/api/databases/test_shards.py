@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import httpx
 import pytest
+from backend.tests.support import stored_backups
 
 from shardboard.console import Console
 from shardboard.schemas.databases.shards import Shard as ShardShape
@@ -70,3 +71,27 @@ async def test_removed_shards_are_not_listed(client: httpx.AsyncClient) -> None:
     await client.delete("/v1/bdbs/1")
     assert (await client.get("/v1/shards")).json() == []
     assert (await client.get("/v1/shards/1")).status_code == 404
+
+
+async def test_fields_of_info_are_returned_on_request(
+    client: httpx.AsyncClient, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = {1: {"used_memory_rss": 3e6, "clients": 2.0, "fragmentation": 1.5, "memory_peak": None}}
+    monkeypatch.setattr(console.live, "latest_raw", lambda: ({}, sample))
+    keys = ("used_memory_rss", "connected_clients", "mem_fragmentation_ratio", "used_memory_peak")
+    query = [("extra_info_keys", key) for key in keys]
+    listed = (await client.get("/v1/shards", params=query)).json()
+    info = {"used_memory_rss": 3_000_000, "connected_clients": 2, "mem_fragmentation_ratio": 1.5}
+    assert [shard.get("redis_info") for shard in listed] == [info, None, None, None]
+    ShardShape.model_validate(listed[0], strict=True)
+    assert (await client.get("/v1/shards/1", params=query)).json() == listed[0]
+    assert (await client.get("/v1/bdbs/1/shards", params=query)).json() == listed
+    refused = await client.get("/v1/shards?extra_info_keys=redis_git_sha1")
+    assert (refused.status_code, refused.json()["field"]) == (400, "extra_info_keys")
+
+
+async def test_the_last_backup_of_the_database_is_returned(client: httpx.AsyncClient, console: Console) -> None:
+    assert "backup" not in (await client.get("/v1/shards/1")).json()
+    await stored_backups.add_backup(console, 1, datetime.now(UTC))
+    listed = (await client.get("/v1/shards")).json()
+    assert [shard["backup"] for shard in listed] == [{"status": "succeeded", "progress": 100.0}] * 4

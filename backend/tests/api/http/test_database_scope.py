@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("databases")]
 
 SAMPLED_CALLS = 80
 """Requests of each role in `make test`: a third of all."""
-DATABASE_PATHS = ("/bdbs/", "/bdb/", "/db/")
+DATABASE_PATHS = ("/bdbs/", "/bdb/", "/db/", "/migrations/")
 REFUSED_IF_LIMITED = {
     ("GET", "/metrics"),
     ("POST", "/v1/bdbs"),
@@ -56,6 +56,7 @@ REFUSED_IF_LIMITED = {
     ("GET", "/v1/scenarios"),
     ("GET", "/v1/scenarios/{name}"),
     ("POST", "/v1/scenarios/{name}/preflight"),
+    ("POST", "/v2/bdbs"),
 }
 """Operations that a role for all databases may call, but not one for some databases: they concern all databases or nodes."""
 

@@ -17,7 +17,9 @@ ITEMS: list[dict[str, Any]] = [
 OTHER_LISTS = {
     "/v1/audit",
     "/v1/backups",
+    "/v1/bdbs/certificates",
     "/v1/bdbs/stats",
+    "/v1/bdbs/{uid}/actions/optimize_shards_placement",
     "/v1/bdbs/{uid}/address_changes",
     "/v1/benchmarks",
     "/v1/benchmarks/scenarios",
@@ -38,6 +40,7 @@ OTHER_LISTS = {
     "/v1/suffixes",
     "/v1/timeline",
     "/v2/actions",
+    "/v2/local/modules/user-defined/artifacts",
 }
 """Lists with other parameters, and lists that are always short or empty."""
 

@@ -17,21 +17,34 @@ from shardboard.state.databases.bdbs import Bdb
 WITHOUT_VERSION = {
     "/v1/actions/{action_uid}",
     "/v1/backups/{uid}",
+    "/v1/bdb_groups/{group_uid}",
+    "/v1/bdbs/{uid}/certificates",
     "/v1/bdbs/{uid}/uploads/{upload_uid}",
     "/v1/benchmarks/{uid}",
+    "/v1/cluster/actions/{action}",
+    "/v1/cluster/auditing/db_conns",
     "/v1/cluster/certificates",
     "/v1/cluster/ldap",
     "/v1/cluster/oidc",
+    "/v1/cluster/services_configuration",
+    "/v1/cluster/sso",
+    "/v1/cm_settings",
     "/v1/console_backups/schedule",
     "/v1/console_backups/{uid}",
+    "/v1/crdbs/{guid}",
+    "/v1/diagnostics",
+    "/v1/job_scheduler",
     "/v1/license",
+    "/v1/metrics_config",
     "/v1/nodes/{uid}/actions/{action}",
+    "/v1/ocsp",
     "/v1/proxies",
     "/v1/scenario_runs/{uid}",
     "/v1/session",
     "/v1/users/{uid}/sessions",
 }
-"""Records of operations, lists, and settings that are verified outside of the store before they are changed."""
+"""Records of operations, lists, settings that are verified outside of the store before they are changed, settings objects of the
+reference, and objects that never exist."""
 CREATED: dict[str, Any] = {
     "/v1/backup_locations": {"name": "share", "location": {"type": "mount_point", "path": "/srv/backups"}},
     "/v1/ldap_mappings": {"name": "ops", "dn": "cn=ops,dc=example,dc=org", "role": "db_member"},

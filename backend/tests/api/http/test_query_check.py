@@ -122,7 +122,7 @@ async def test_invalid_flags_are_refused(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("path", "valid"),
     [
-        ("/v1/bdbs?limit=1&name=demo&bogus=1", "fields, limit, name, offset, sort, status, tag"),
+        ("/v1/bdbs?limit=1&name=demo&bogus=1", "extended, fields, limit, name, offset, sort, status, tag"),
         ("/v1/nodes?tag=x", "fields, limit, offset, sort, status"),
         ("/v1/cluster?fields=name", "It has no parameters"),
         ("/v1/nodes/stats?interval=1sec&metric=x", "etime, interval, metrics, stime"),

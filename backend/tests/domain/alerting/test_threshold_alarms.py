@@ -9,11 +9,15 @@ from shardboard.domain.alerting.alarms import CLEAR_DELAY, AlarmTracker
 from shardboard.domain.alerting.alert_settings import BDB_DEFAULTS, AlertSetting
 from shardboard.domain.alerting.threshold_alarms import (
     Certificate,
+    Committed,
     NodeState,
+    capacity_alarms,
     certificate_alarms,
     cluster_alarms,
     database_alarms,
+    long_action_alarms,
     node_alarms,
+    node_check_alarms,
 )
 
 ALL = {name: AlertSetting(enabled=True, threshold=80.0) for name in alert_settings.CLUSTER.rules}
@@ -128,3 +132,37 @@ def test_valid_certificates_and_disabled_alerts_raise_no_alarm() -> None:
     assert [alarm.node_uid for alarm in certificate_alarms(settings, [certificate(1, node, 2)], NOW)] == [2]
     disabled = {name: AlertSetting(enabled=False, threshold=45.0) for name in settings}
     assert certificate_alarms(disabled, [certificate(-1), certificate(-1, node, 2)], NOW) == []
+
+
+def test_more_promised_memory_than_nodes_have_raises_an_alarm() -> None:
+    def types(ram: tuple[int, int], flash: tuple[int, int], users: int) -> list[str]:
+        return [alarm.type for alarm in capacity_alarms(ALL, Committed(*ram), Committed(*flash), users=users)]
+
+    assert types((10, 10), (0, 0), 25_600) == [], "80% of 32,000 is the threshold"
+    assert types((11, 10), (0, 0), 0) == ["alarm_cluster_ram_overcommit"]
+    assert types((0, 10), (1, 0), 25_601) == [
+        "alarm_cluster_flash_overcommit",
+        "alarm_cluster_users_count_approaches_limit",
+    ]
+    assert capacity_alarms({}, Committed(2, 1), Committed(2, 1), users=99_999) == []
+
+
+def test_storage_that_is_too_small_for_append_only_files_raises_an_alarm() -> None:
+    def types(aof: int, **latest: float) -> list[str]:
+        found = node_alarms(2, ALL, latest, memory=0, storage=0.0, flash=0, aof=aof)
+        return [alarm.type for alarm in found]
+
+    assert types(101, persistent_storage_avail=100.0) == ["alarm_node_insufficient_disk_aofrw"]
+    assert types(100, persistent_storage_avail=100.0) == []
+    assert types(101) == [], "the free storage is unknown"
+
+
+def test_long_actions_and_failed_node_checks_raise_alarms() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert long_action_alarms(7, "shop", BDB, now - timedelta(minutes=60), "Flush shop", now) == []
+    [long] = long_action_alarms(7, "shop", BDB, now - timedelta(minutes=61), "Flush {shop}", now)
+    assert long.description == "An action on shop took more than 60 minutes: Flush {shop}."
+    assert node_check_alarms(2, None) == []
+    [failed] = node_check_alarms(2, "The node's proxy is not running.")
+    assert (failed.node_uid, failed.source) == (2, "node")
+    assert failed.description == "The check of node 2 found a problem. The node's proxy is not running."

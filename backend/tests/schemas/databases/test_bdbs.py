@@ -211,3 +211,13 @@ def test_field_tables_do_not_overlap() -> None:
     ]
     assert sum(map(len, groups)) == len(set().union(*groups))
     assert set(bdb_fields.CONSTANT_FIELDS) <= bdb_fields.READ_ONLY
+
+
+def test_fields_that_earlier_releases_stored_have_their_fixed_value() -> None:
+    stored = {"audit_settings": {"audit_mode": "connection"}, "availability_api": 7, "bigstore_ram_weights": "x"}
+    rendered = bdbs.render(row(config=stored), [shard(1, 1)], NODES, CLUSTER)
+    assert rendered["audit_settings"] == {"audit_mode": "disabled"}
+    assert rendered["availability_api"] is True
+    assert rendered["bigstore_ram_weights"] == []
+    on_flash = bdbs.render(row(config={"bigstore": True}), [shard(1, 1), shard(2, 2)], NODES, CLUSTER)
+    assert on_flash["bigstore_ram_weights"] == [{"shard_uid": 1, "weight": 1.0}, {"shard_uid": 2, "weight": 1.0}]

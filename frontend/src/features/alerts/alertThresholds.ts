@@ -23,6 +23,14 @@ export const DATABASE_THRESHOLDS: readonly AlertThreshold[] = [
   { name: 'bdb_high_latency', label: 'Average latency above', unit: 'µs' },
   { name: 'bdb_backup_delayed', label: 'Backup delayed by', unit: 'minutes' },
   { name: 'bdb_backup_size_changed', label: 'Backup size changed by a factor of', unit: '×' },
+  { name: 'bdb_long_running_action', label: 'Operation takes longer than', unit: 'minutes' },
+  { name: 'bdb_ram_values', label: 'On flash: share of values in RAM below', ...percent },
+  { name: 'bdb_ram_dataset_overhead', label: 'On flash: RAM used by keys above', ...percent },
+  {
+    name: 'bdb_shard_num_ram_values',
+    label: 'On flash: values in RAM of a shard below',
+    unit: 'values',
+  },
 ];
 
 export const CLUSTER_THRESHOLDS: readonly AlertThreshold[] = [
@@ -66,6 +74,23 @@ export const CLUSTER_THRESHOLDS: readonly AlertThreshold[] = [
   { name: 'cluster_even_node_count', label: 'The number of nodes is even' },
   { name: 'cluster_too_few_nodes_for_replication', label: 'Fewer than two nodes' },
   { name: 'cluster_inconsistent_rl_sw', label: 'Nodes have different versions of Valkey' },
+  {
+    name: 'cluster_ram_overcommit',
+    label: 'Memory limits of databases exceed the RAM of the nodes',
+  },
+  { name: 'cluster_flash_overcommit', label: 'Flash of databases exceeds the flash of the nodes' },
+  {
+    name: 'cluster_users_count_approaches_limit',
+    label: 'Number of users above',
+    defaultThreshold: '90',
+    unit: '% of 32,000',
+    max: 100,
+  },
+  { name: 'node_checks_error', label: 'The check of a node finds a problem' },
+  {
+    name: 'node_insufficient_disk_aofrw',
+    label: 'Too little free storage to rewrite append-only files',
+  },
 ];
 
 export const alertSettingOf = (
