@@ -3,7 +3,8 @@
 The paths have the form `/nodes/stats/3`, so this router has to come before those of the objects, which match `/nodes/{uid}`.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from array import array
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -18,18 +19,27 @@ from shardboard.api.http.dependencies import ConsoleDep, Principal, ReadSession
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.parameters import Uid
 from shardboard.api.metrics.intervals import (
+    ExtraStats,
     StatsQueryDep,
     filter_metrics,
     frame_values,
     json_reply,
+    last_interval,
+    last_request_times,
     last_second_reply,
+    last_values,
+    live_only_stats,
     newest_frame,
     object_reply,
+    recent_frames,
     stream_objects,
+    with_derived,
 )
-from shardboard.domain.metrics import endpoint_metrics, machine
+from shardboard.console import Console
+from shardboard.domain.metrics import endpoint_metrics, machine, recent_window, rollup
 from shardboard.domain.metrics.rollup import TopicFrame
 from shardboard.errors import NotFound
+from shardboard.queries.metrics import free_capacity
 from shardboard.schemas.metrics import stats as schema
 from shardboard.services.access.authorization import VIEWERS
 from shardboard.state.cluster import nodes
@@ -57,7 +67,8 @@ async def get_cluster_stats(_viewer: AnyViewer, session: ReadSession, query: Sta
                 values = [*frame_values(frame, 0)]
                 if (node_frame := node_frames.get((resolution.step, frame.t))) is not None:
                     values += machine.totals(node_frame, machines)
-                yield schema.render_interval(resolution.name, frame.t, resolution.step, filter_metrics(values, query))
+                full = filter_metrics(with_derived("cluster", values), query)
+                yield schema.render_interval(resolution.name, frame.t, resolution.step, full)
 
     return await json_reply(lambda: {"intervals": list(intervals())})
 
@@ -66,13 +77,26 @@ async def get_cluster_stats(_viewer: AnyViewer, session: ReadSession, query: Sta
 async def get_last_cluster_stats(
     _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, query: StatsQueryDep
 ) -> JSONResponse:
-    """Return the statistics of the cluster for the newest second."""
-    t, frame = newest_frame(console, "cluster")
-    node_frame_now = console.live.frame("nodes", t)
-    values = [*frame_values(frame, 0)] if frame is not None else []
-    if node_frame_now is not None:
-        values += machine.totals(node_frame_now, await _machines(session))
-    return JSONResponse(schema.render_interval("1sec", t, 1, filter_metrics(values, query)))
+    """Return the statistics of the cluster for the newest second; those of machines are of the nodes that report."""
+    of_nodes = [console.live.frame("nodes", console.live.newest - age) for age in range(recent_window.SECONDS)]
+    reporting: set[int] = set().union(*(frame.uids for frame in of_nodes if frame is not None))
+    machines = await _machines(session, reporting)
+    frames = (
+        _with_machines(frame, nodes_frame, machines)
+        for frame, nodes_frame in zip(recent_frames(console, "cluster"), of_nodes, strict=True)
+    )
+    values = last_values("cluster", [0], frames).get(0, {})
+    capacity = free_capacity.total(await free_capacity.list_by_node(session), await _machines(session))
+    extra = free_capacity.statistics(capacity)
+    return JSONResponse(last_interval("cluster", console.live.newest, values, query, extra))
+
+
+def _with_machines(frame: TopicFrame | None, nodes_frame: TopicFrame | None, machines: frozenset[int]) -> TopicFrame:
+    """Return a frame of the cluster with the totals of its machines."""
+    columns = dict(frame.columns) if frame is not None else {}
+    if nodes_frame is not None:
+        columns |= {name: array("f", [value]) for name, value in machine.totals(nodes_frame, machines)}
+    return TopicFrame(0, rollup.numbers([0]), columns)
 
 
 ParentUid = Annotated[int | None, Query(description="Return only shards of this database.")]
@@ -89,6 +113,19 @@ async def _bdbs(viewer: AnyViewer, session: ReadSession) -> list[int]:
 async def _shards(viewer: AnyViewer, session: ReadSession, parent_uid: ParentUid = None) -> list[int]:
     rows = await shards.list_conditions(session, bdb_uid=parent_uid)
     return [shard.uid for shard in rows if viewer.can_access_database(shard.bdb_uid)]
+
+
+async def _capacity(session: AsyncSession, _console: Console, _uids: list[int]) -> ExtraStats:
+    capacities = await free_capacity.list_by_node(session)
+    return {uid: free_capacity.statistics(capacity) for uid, capacity in capacities.items()}
+
+
+async def _request_times(_session: AsyncSession, console: Console, uids: list[int]) -> ExtraStats:
+    return last_request_times(console, uids)
+
+
+async def _live_only(_session: AsyncSession, console: Console, _uids: list[int]) -> ExtraStats:
+    return live_only_stats(console)
 
 
 @dataclass(frozen=True)
@@ -108,15 +145,17 @@ class StatsKind:
     by_uid: Callable[[AsyncSession, int], Awaitable[object | None]]
     not_found_code: str
     """Error code for an object that does not exist."""
+    unmeasured: Callable[[AsyncSession, Console, list[int]], Awaitable[ExtraStats]]
+    """Returns the statistics of objects that are not measured each second, by uid."""
     model: type[BaseModel] = schema.ObjectStats
     render_uid: Callable[[int], Any] = str
     """Converts a uid for the reply: in the Redis Enterprise REST API, only uids of nodes are numbers."""
 
 
 KINDS = (
-    StatsKind("node", "node", "nodes", _nodes, None, nodes.by_uid, "node_not_found", schema.NodeStats, int),
-    StatsKind("bdb", "database", "bdbs", _bdbs, database_of_bdb, bdbs.by_uid, "db_not_found"),
-    StatsKind("shard", "shard", "shards", _shards, database_of_shard, shards.by_uid, "shard_not_exist"),
+    StatsKind("node", "node", "nodes", _nodes, None, nodes.by_uid, "node_not_found", _capacity, schema.NodeStats, int),
+    StatsKind("bdb", "database", "bdbs", _bdbs, database_of_bdb, bdbs.by_uid, "db_not_found", _request_times),
+    StatsKind("shard", "shard", "shards", _shards, database_of_shard, shards.by_uid, "shard_not_exist", _live_only),
 )
 
 
@@ -134,18 +173,21 @@ def _add_routes(kind: StatsKind) -> None:
     One = Annotated[int, Depends(find)]  # noqa: N806
 
     async def every(_viewer: AnyViewer, session: ReadSession, wanted: StatsQueryDep, uids: Every) -> StreamingResponse:
-        return stream_objects(
-            await wanted.read(session, topic, set(uids)), {uid: kind.render_uid(uid) for uid in uids}, wanted
-        )
+        shown = {uid: kind.render_uid(uid) for uid in uids}
+        return stream_objects(topic, await wanted.read(session, topic, set(uids)), shown, wanted)
 
-    async def every_newest(_viewer: AnyViewer, console: ConsoleDep, wanted: StatsQueryDep, uids: Every) -> JSONResponse:
-        return last_second_reply(console, topic, uids, wanted)
+    async def every_newest(
+        _viewer: AnyViewer, session: ReadSession, console: ConsoleDep, wanted: StatsQueryDep, uids: Every
+    ) -> JSONResponse:
+        return last_second_reply(console, topic, uids, wanted, await kind.unmeasured(session, console, uids))
 
-    async def one_newest(_viewer: OneViewer, console: ConsoleDep, uid: One, wanted: StatsQueryDep) -> JSONResponse:
-        return last_second_reply(console, topic, [uid], wanted)
+    async def one_newest(
+        _viewer: OneViewer, session: ReadSession, console: ConsoleDep, uid: One, wanted: StatsQueryDep
+    ) -> JSONResponse:
+        return last_second_reply(console, topic, [uid], wanted, await kind.unmeasured(session, console, [uid]))
 
     async def of_one(_viewer: OneViewer, session: ReadSession, uid: One, wanted: StatsQueryDep) -> Response:
-        return await object_reply(await wanted.read(session, topic, [uid]), uid, kind.render_uid(uid), wanted)
+        return await object_reply(topic, await wanted.read(session, topic, [uid]), uid, kind.render_uid(uid), wanted)
 
     interval, first = dict[str, schema.Interval], f"/{topic}/stats"
     of_all = f"Return the statistics of all {plural_name}s for the newest second, by uid."
@@ -171,9 +213,8 @@ for _kind in KINDS:
 async def list_endpoint_stats(viewer: AnyViewer, session: ReadSession, query: StatsQueryDep) -> StreamingResponse:
     """Return the statistics of all endpoints. Here, an endpoint is one database on the proxy of one node."""
     series = await query.read(session, "endpoints")
-    return stream_objects(
-        series, await _endpoints(session, (frame for _, frames in series for frame in frames), viewer), query
-    )
+    names = await _endpoints(session, (frame for _, frames in series for frame in frames), viewer)
+    return stream_objects("endpoints", series, names, query)
 
 
 @router.get("/endpoints/stats/last", response_model=dict[str, schema.Interval], responses=error_responses())
@@ -182,9 +223,8 @@ async def list_last_endpoint_stats(
 ) -> JSONResponse:
     """Return the statistics of all endpoints for the newest second, by uid."""
     _, frame = newest_frame(console, "endpoints")
-    return last_second_reply(
-        console, "endpoints", await _endpoints(session, [frame] if frame is not None else [], viewer), query
-    )
+    names = await _endpoints(session, [frame] if frame is not None else [], viewer)
+    return last_second_reply(console, "endpoints", names, query)
 
 
 @router.get("/endpoints/stats/last/{uid}", response_model=dict[str, schema.Interval], responses=error_responses(404))
@@ -201,12 +241,13 @@ async def get_endpoint_stats(
 ) -> Response:
     """Return the statistics of an endpoint."""
     number = await _find_endpoint(session, uid, viewer)
-    return await object_reply(await query.read(session, "endpoints", [number]), number, uid, query)
+    return await object_reply("endpoints", await query.read(session, "endpoints", [number]), number, uid, query)
 
 
-async def _machines(session: ReadSession) -> frozenset[int]:
-    all_nodes = await nodes.list_all(session)
-    return machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in all_nodes)
+async def _machines(session: AsyncSession, reporting: Collection[int] | None = None) -> frozenset[int]:
+    """Return one node of each machine; if `reporting` is given, only of machines with one of these nodes."""
+    selected = [node for node in await nodes.list_all(session) if reporting is None or node.uid in reporting]
+    return machine.one_per_machine((node.uid, str(node.facts.get("machine_id", node.uid))) for node in selected)
 
 
 async def _find_endpoint(session: ReadSession, text: str, viewer: Principal) -> int:

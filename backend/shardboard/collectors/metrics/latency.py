@@ -51,13 +51,17 @@ class Latencies:
             key: found for key, found in merged(self._seconds.get(t, {}).values()).items() if key[0] not in incomplete
         }
 
-    def endpoint_cells_at(self, t: int) -> dict[HistogramKey, Cells]:
+    def endpoint_histograms_at(self, t: int) -> dict[HistogramKey, Histogram]:
         """Return the measurements of each endpoint in a recent second; empty if unknown."""
         return {
-            (endpoint_metrics.number(bdb_uid, node_uid), kind): latency_cells.from_histogram(histogram)
+            (endpoint_metrics.number(bdb_uid, node_uid), kind): histogram
             for node_uid, measured in self._seconds.get(t, {}).items()
             for (bdb_uid, kind), histogram in measured.items()
         }
+
+    def endpoint_cells_at(self, t: int) -> dict[HistogramKey, Cells]:
+        """Return the cells of each endpoint in a recent second; empty if unknown."""
+        return {key: latency_cells.from_histogram(found) for key, found in self.endpoint_histograms_at(t).items()}
 
     def settle(self, t: int, incomplete: frozenset[int] = frozenset()) -> None:
         """Compute the metrics of a second; called again when more data of it arrives. The latency of `incomplete` databases is

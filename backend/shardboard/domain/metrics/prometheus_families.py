@@ -154,6 +154,13 @@ NODE = (
     _gauge("node_memory_MemFree_bytes", "free_memory", "Unused memory."),
     _gauge("node_persistent_storage_free_bytes", "storage_free", "Free bytes in the file system of the agent's data."),
     _gauge("node_persistent_storage_avail_bytes", "storage_avail", "Bytes there that unprivileged users can use."),
+    _gauge(
+        "node_available_memory_no_overbooking_bytes", "available_memory", "The same as node_available_memory_bytes."
+    ),
+    _gauge("node_ephemeral_storage_free_bytes", "storage_free", "The same as node_persistent_storage_free_bytes."),
+    _gauge("node_ephemeral_storage_avail_bytes", "storage_avail", "The same as node_persistent_storage_avail_bytes."),
+    _gauge("node_available_flash_bytes", "flash_free", "The same as node_bigstore_free_bytes."),
+    _gauge("node_available_flash_no_overbooking_bytes", "flash_free", "The same as node_bigstore_free_bytes."),
     _gauge("node_bigstore_free_bytes", "flash_free", "Bytes of flash that unprivileged users can use."),
     _counter("node_network_receive_bytes_total", "net_in", "Bytes received by all network devices."),
     _counter("node_network_transmit_bytes_total", "net_out", "Bytes sent by all network devices."),
@@ -181,9 +188,17 @@ CPU_MODES: Mapping[str, tuple[str, ...]] = {
 }
 """The agent's values that each mode consists of. A value that another mode includes can also be a separate mode."""
 
-PROVISIONAL = _gauge("node_provisional_memory_bytes", "", "Memory of the node that is not assigned to shards.")
-
-PROVISIONAL_FLASH = _gauge("node_provisional_flash_bytes", "", "Flash of the node that is not assigned to shards.")
+CAPACITY = (
+    _gauge("node_provisional_memory_bytes", "", "Memory of the node that is not assigned to shards."),
+    _gauge("node_provisional_memory_no_overbooking_bytes", "", "The same as node_provisional_memory_bytes."),
+)
+FLASH_CAPACITY = (
+    _gauge("node_provisional_flash_bytes", "", "Flash of the node that is not assigned to shards."),
+    _gauge("node_provisional_flash_no_overbooking_bytes", "", "The same as node_provisional_flash_bytes."),
+)
+NODE_CONFIG = _gauge("node_config", "", "Always 1; the labels contain address, cores, version, and zone of the node.")
+HAS_QUORUM = _gauge("has_quorum", "", "1 if this node and more than half of the nodes are connected.")
+IS_PRIMARY = _gauge("is_primary", "", "1 for the node with the lowest uid, the primary node of the REST API.")
 
 DB = (
     _gauge(
@@ -213,7 +228,15 @@ CLUSTER = (
     _gauge("total_nodes_count", "", "Nodes of the cluster."),
     _gauge("total_live_nodes_count", "", "Nodes whose agents are connected."),
     _gauge("users_count", "", "Users of the console."),
+    _gauge("license_expiration_days", "", "Days until the license expires. The license of Shardboard does not expire."),
+    _gauge("license_shards_limit", "", "Shards that the license allows. Shardboard has no limit."),
     _gauge("shardboard_store_bytes", "", "Size of the console's database in bytes."),
     _counter("shardboard_console_cpu_seconds_total", "", "CPU seconds of the console."),
     _gauge("shardboard_console_resident_memory_bytes", "", "Resident memory of the console."),
 )
+ALL = (
+    *(NODE_UP, *NODE, CPU, *CAPACITY, *FLASH_CAPACITY, NODE_CONFIG, HAS_QUORUM, IS_PRIMARY, *CLUSTER),
+    *(*DB, DB_AVAILABILITY, *ENDPOINT, DISCONNECTIONS, ENDPOINT_ERRORS, *LATENCY.values(), *COMMANDS),
+    *(UP, PINNING, LINK, *SHARD, PROCESS_CPU, PROCESS_MEMORY, *TIER, USED_RAM, MAX_RAM, DISK_FRAGMENTATION),
+)
+"""All families, in the order in which they are exposed."""

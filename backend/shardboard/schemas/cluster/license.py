@@ -4,11 +4,9 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from shardboard.domain.cluster.license_terms import NEVER, UNLIMITED
 from shardboard.schemas.row_protocols import ClusterRow
 from shardboard.schemas.timestamps import iso
-
-NEVER = "9999-12-31T00:00:00Z"
-UNLIMITED = 1_000_000
 
 
 class License(BaseModel):
@@ -47,7 +45,7 @@ def render(cluster: ClusterRow, *, ram_shards: int, flash_shards: int) -> dict[s
         "type": "open-source",
         "expired": False,
         "activation_date": iso(cluster.created_at),
-        "expiration_date": NEVER,
+        "expiration_date": iso(NEVER),
         "shards_limit": UNLIMITED,
         "ram_shards_limit": None,
         "flash_shards_limit": None,

@@ -13,7 +13,8 @@ from shardboard.schemas.timestamps import iso
 
 
 class Interval(BaseModel):
-    """An interval. Metrics are additional numeric fields; unknown metrics are missing."""
+    """An interval. Metrics are additional fields: numbers, or times for `last_req_time` and `last_res_time`. Unknown metrics are
+    missing, except in the newest second, in which all metrics of Redis Enterprise are present."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -11,6 +11,7 @@ from backend.tests.conftest import PASSWORD, USER
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from shardboard.api.metrics import scrape_limit
 from shardboard.api.metrics.prometheus import create_app
 from shardboard.collectors.metrics import live_metrics
 from shardboard.collectors.metrics.live_metrics import ShardPlace
@@ -121,10 +122,14 @@ async def test_stale_seconds_are_not_exported(console_with_data: Console, monkey
     assert "redis_server_used_memory" not in families
 
 
-@pytest.mark.parametrize("path", ["/", "/v2", "/metrics"])
-async def test_paths_of_the_metrics_port(console_with_data: Console, path: str) -> None:
-    assert (await scrape(console_with_data, path=path)).status_code == 200
+async def test_paths_of_the_metrics_port(console_with_data: Console, client: httpx.AsyncClient) -> None:
+    version_1, version_2 = {"node_up", "redis_up"}, {"node_metrics_up", "redis_server_up"}
+    for path, names in {"/": version_1, "/metrics": version_1, "/v2": version_2, "/v2/node?uid=2": version_2}.items():
+        reply = await scrape(console_with_data, path=path)
+        assert (version_1 | version_2) & parsed(reply.text).keys() == names, path
+        assert (await scrape(console_with_data, path=path, auth=None)).status_code == 401, path
     assert (await scrape(console_with_data, path="/v1/bdbs")).status_code == 404
+    assert parsed((await client.get("/metrics")).text).keys() >= version_2, "the console's port"
 
 
 @pytest.mark.parametrize("source", ["192.0.2.7", "127.0.0.1", "::1"])
@@ -166,3 +171,13 @@ async def test_cores_of_pinned_shards(console_with_data: Console) -> None:
         (await session.get_one(Node, 1)).pinning = {"state": "active", "shards": {"11": place}}
     families = parsed((await scrape(console_with_data)).text)
     assert values(families, "shardboard_shard_cores", redis="11", node="1", cores="0-3", numa_node="0") == [1]
+
+
+async def test_concurrent_requests_are_limited(
+    console_with_data: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await client.put("/v1/metrics_config", json={"max_requests_in_flight": 1})).status_code == 200
+    assert (await scrape(console_with_data)).status_code == 200
+    monkeypatch.setitem(scrape_limit._running, console_with_data.store, 1)
+    busy = await scrape(console_with_data)
+    assert (busy.status_code, busy.json()["error_code"], busy.headers["retry-after"]) == (503, "busy", "1")

@@ -90,6 +90,7 @@ async def test_all_resolutions_are_in_one_list(stored: Console, client: httpx.As
     newest = database["intervals"][9]
     assert newest["total_req"] == 100.0
     assert "used_memory" not in newest, "unknown values are omitted"
+    assert newest["write_hits"] == 0, "not counted"
     assert not any(name.startswith("#") for name in newest)
     assert (
         datetime.fromisoformat(newest["etime"]).timestamp() - datetime.fromisoformat(newest["stime"]).timestamp() == 1
@@ -117,6 +118,12 @@ async def test_statistics_of_all_nodes_shards_and_endpoints(stored: Console, cli
         return [each["uid"] for each in (await client.get(path, params={"interval": "1sec", **params})).json()]
 
     assert await uids("/v1/nodes/stats") == [1, 2, 3]
+    params = {"interval": "10sec", "metrics": "ephemeral_storage_free"}
+    for entry in (await client.get("/v1/nodes/stats/2", params=params)).json()["intervals"]:
+        assert (entry.keys() - {"interval", "stime", "etime"}, entry["ephemeral_storage_free"]) == (
+            {"ephemeral_storage_free"},
+            0.25,
+        )
     assert await uids("/v1/shards/stats") == ["11", "12"]
     assert await uids("/v1/shards/stats", parent_uid=1) == ["11", "12"]
     assert await uids("/v1/shards/stats", parent_uid=2) == []
@@ -147,7 +154,9 @@ async def test_newest_second_is_keyed_by_uid(stored: Console, client: httpx.Asyn
         assert list(newest) == ["1"]
         assert newest["1"]["total_req"] == 100.0
         assert (newest["1"]["stime"], newest["1"]["etime"]) == (iso_time(NOW - 1), iso_time(NOW))
-    assert "stime" in (await client.get("/v1/cluster/stats/last")).json()
+    stored.live.restore("nodes", frame("nodes", NOW - 1, [2], TOPICS["nodes"]))
+    cluster = (await client.get("/v1/cluster/stats/last")).json()
+    assert (cluster["stime"], cluster["free_memory"]) == (iso_time(NOW - 1), 0.25), "nodes 1 and 3 do not report"
     assert (await client.get("/v1/shards/stats/last")).json() == {}
     assert set((await client.get("/v1/nodes/stats/last", params={"metrics": "cpu_user"})).json()) <= {"1", "2", "3"}
 
