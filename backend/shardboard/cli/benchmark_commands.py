@@ -1,4 +1,4 @@
-"""`shardboard status` and `shardboard bench`. Without `shardboard login`, they use the console of this machine."""
+"""`shardboard bench`. Without `shardboard login`, it uses the console of this machine."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,42 +7,10 @@ from typing import Any
 import click
 import httpx
 
-from shardboard.cli.client import resources
-from shardboard.cli.client.connection import Connection
-from shardboard.cli.client.options import LOCAL_URL, context_option, open_api
-from shardboard.cli.client.output import table
-from shardboard.cli.client.resources import DATABASE, NODE
-from shardboard.domain.text import plural
+from shardboard.cli.client.options import console_options, open_api
 from shardboard.errors import CommandError
 
 RUN_FAILED = 2
-
-
-def _console_options(command: Any) -> Any:
-    command = click.option(
-        "--ca", type=Path, metavar="FILE", help="Certificate of the console CA, if the console is on another machine."
-    )(command)
-    command = click.option(
-        "--url",
-        metavar="URL",
-        help="URL of the console, used with the credentials of SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE "
-        f"(default: the console of `shardboard login`, otherwise {LOCAL_URL}).",
-    )(command)
-    return context_option(command)
-
-
-@click.command("status")
-@_console_options
-def status(context: str | None, url: str | None, ca: Path | None) -> None:
-    """List the nodes and databases of a console."""
-    with open_api(context, url, ca) as client:
-        console = Connection(client)
-        cluster = console.get("/v1/cluster")
-        nodes, databases = (resources.list_all(console, kind) for kind in (NODE, DATABASE))
-    click.echo(f"{cluster['name']}: {plural(len(nodes), 'node')}, {plural(len(databases), 'database')}")
-    for kind, items in ((NODE, nodes), (DATABASE, databases)):
-        rows = [[column.cell(item) for column in kind.columns] for item in items]
-        click.echo(f"\n{table([column.title for column in kind.columns], rows)}")
 
 
 @click.group("bench")
@@ -63,7 +31,7 @@ def bench() -> None:
 )
 @click.option("--watch", is_flag=True, help="Print progress every second.")
 @click.option("--overwrite", is_flag=True, help="Run even if the database contains keys that no benchmark wrote.")
-@_console_options
+@console_options
 def run(
     scenario: str,
     target: tuple[str, ...],
@@ -91,7 +59,7 @@ def run(
 )
 @click.option("--keep", is_flag=True, help="Keep the databases after the run.")
 @click.option("--watch", is_flag=True, help="Print each step.")
-@_console_options
+@console_options
 def run_scenario(scenario: str, context: str | None, url: str | None, ca: Path | None, **options: Any) -> int:
     """Execute a published benchmark with its own databases."""
     from shardboard.cli import scenario as scenario_run

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from typing import TextIO
 
 import click
 
@@ -28,7 +29,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "login": f"{_CLIENT}.session_commands:login",
         "logout": f"{_CLIENT}.session_commands:logout",
         "context": f"{_CLIENT}.session_commands:context_group",
-        "status": f"{_BENCHMARKS}:status",
+        "status": f"{_CLIENT}.status:status",
         "top": f"{_CLIENT}.top:top",
         "logs": f"{_CLIENT}.cluster_commands:logs",
         "wait": f"{_CLIENT}.cluster_commands:wait_group",
@@ -37,14 +38,17 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "bench": f"{_BENCHMARKS}:bench",
         "api": f"{_CLIENT}.cluster_commands:api",
         "completion": "shardboard.cli.main:completion",
+        "man": "shardboard.cli.main:man",
     },
     "Objects of a console": {
+        "cluster": f"{_CLIENT}.cluster_settings_commands:cluster",
         "db": f"{_CLIENT}.database_commands:db",
-        "node": f"{_OBJECTS}:node",
+        "node": f"{_CLIENT}.node_commands:node",
         "shard": f"{_OBJECTS}:shard",
         "user": f"{_OBJECTS}:user",
         "role": f"{_OBJECTS}:role",
         "acl": f"{_OBJECTS}:acl",
+        "alert": f"{_CLIENT}.alert_commands:alert",
         "webhook": f"{_OBJECTS}:webhook",
         "service-token": f"{_OBJECTS}:service_token",
         "location": f"{_OBJECTS}:location",
@@ -52,8 +56,13 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "run": f"{_OBJECTS}:run",
         "scenario": f"{_OBJECTS}:scenario",
         "scenario-run": f"{_OBJECTS}:scenario_run",
+        "drill": f"{_CLIENT}.drill_commands:drill",
         "incident": f"{_OBJECTS}:incident",
         "action": f"{_OBJECTS}:action",
+    },
+    "Words of rladmin": {
+        name: f"{_CLIENT}.alias_commands:{name}"
+        for name in ("tune", "info", "migrate", "failover", "bind", "placement", "restart", "upgrade")
     },
     "Store of this machine's console": {
         "token": f"{_STORE}:token",
@@ -73,12 +82,21 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 _COMMANDS = {name: path for commands in SECTIONS.values() for name, path in commands.items()}
 
 
+def _require_native_name(name: str) -> None:
+    """Raise CommandError for commands of `rladmin`, with the native command."""
+    from shardboard.cli.client.alias_words import NATIVE_COMMANDS, UnknownWords
+
+    if name in NATIVE_COMMANDS:
+        raise UnknownWords(f"{name} is not a command of shardboard", NATIVE_COMMANDS[name])
+
+
 class _Root(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
+            _require_native_name(cmd_name)
             return None
         module, _, attribute = _COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
@@ -104,6 +122,15 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 - the argument has only known shells
     click.echo(kind(root, {}, "shardboard", "_SHARDBOARD_COMPLETE").source())
+
+
+@click.command("man")
+@click.argument("file", required=False, type=click.File("w", encoding="utf-8", atomic=True), default="-")
+def man(file: TextIO) -> None:
+    """Print the man page, or write it to FILE, such as /usr/local/share/man/man1/shardboard.1."""
+    from shardboard.cli.man_page import man_page
+
+    file.write(man_page(root))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -39,6 +39,10 @@ class LocalError(Exception):
     """A part did not start or has ended. The message is one sentence."""
 
 
+class ConsoleBusy(LocalError):
+    """The console cannot execute requests now."""
+
+
 class LocalCluster:
     """Children run in separate sessions, so that Ctrl-C only reaches their owner, which stops them in order."""
 
@@ -82,7 +86,9 @@ class LocalCluster:
         self._api: httpx.Client | None = None
         self._trusted = ""
         self.poll_seconds = 0.05
-        """Polling interval of `until`."""
+        """Polling interval of `wait_until`."""
+        self.on_slow: Callable[[str], None] | None = None
+        """Reports a wait that takes long and then continues. None: such waits fail."""
 
     @property
     def api(self) -> httpx.Client:
@@ -237,13 +243,27 @@ class LocalCluster:
         return self.directory / "logs" / f"{name}.log"
 
     def wait_until(self, condition: Callable[[], bool], error: str, seconds: float = 60) -> None:
-        """Wait for `condition`. Raises LocalError on a timeout or if a child ends."""
-        deadline = time.monotonic() + seconds
-        while not condition():
+        """Wait for `condition`. Raises LocalError if a child ends, and after a timeout unless `on_slow` is set."""
+        start = time.monotonic()
+        deadline = start + seconds
+        while not self._holds(condition):
             self.check()
             if time.monotonic() > deadline:
-                raise LocalError(f"{error} after {seconds:.0f} s; the logs are in {self.directory / 'logs'}")
+                message = f"{error} after {time.monotonic() - start:.0f} s; the logs are in {self.directory / 'logs'}"
+                if self.on_slow is None:
+                    raise LocalError(message)
+                self.on_slow(message)
+                deadline += seconds
             time.sleep(self.poll_seconds)
+
+    def _holds(self, condition: Callable[[], bool]) -> bool:
+        """Return whether a condition is met. If waits are patient, a busy console is one reason why it is not."""
+        try:
+            return condition()
+        except (ConsoleBusy, httpx.TransportError):
+            if self.on_slow is None:
+                raise
+            return False
 
     def check(self) -> None:
         """Raise LocalError if a child has ended."""
@@ -379,9 +399,8 @@ def _is_session_leader(process: psutil.Process) -> bool:
 def ok(reply: httpx.Response) -> Any:
     """Return the JSON of a reply with status 200. Raises LocalError with the console's message otherwise."""
     if reply.status_code != 200:
-        raise LocalError(
-            f"the console returned status {reply.status_code}: {reply.json().get('description', reply.text)}"
-        )
+        kind = ConsoleBusy if reply.status_code == 503 else LocalError
+        raise kind(f"the console returned status {reply.status_code}: {reply.json().get('description', reply.text)}")
     return reply.json()
 
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
+import httpx
 import psutil
 
 from shardboard.agent.benchmarks import load_generators
@@ -159,21 +160,26 @@ class Demo:
             demo_consoles.start_second_console(self._cluster, self._settings)
 
     def _run(self) -> int:
+        self._cluster.on_slow = lambda message: _print_line(
+            f"  this machine is slow or busy: {message}. Still waiting …"
+        )
         try:
             self._store_login()
             self._start_consoles()
             with _step("starting three agents"):
                 self._cluster.start_agents()
-            with _step("bringing up the database demo (6 primaries, 6 replicas)"):
-                endpoints = self._database(DATABASE)
-            demo_traffic.start(self._cluster, "traffic", endpoints)
-            self._start_example_run()
-            self._schedule_backups()
+            with _keep_others("the database demo"):
+                with _step("bringing up the database demo (6 primaries, 6 replicas)"):
+                    endpoints = self._database(DATABASE)
+                demo_traffic.start(self._cluster, "traffic", endpoints)
+                self._start_example_run()
+                self._schedule_backups()
             if self._cluster.flash:
-                with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
-                    endpoints = self._database(ON_FLASH)
-                with _step("writing its keys"):
-                    demo_traffic.start(self._cluster, "traffic-flash", endpoints, "flash")
+                with _keep_others("the database demo-flash"):
+                    with _step("bringing up the database demo-flash (2 primaries, 2 replicas, on flash)"):
+                        endpoints = self._database(ON_FLASH)
+                    with _step("writing its keys"):
+                        demo_traffic.start(self._cluster, "traffic-flash", endpoints, "flash")
             self._print_welcome()
             supervisor = ProcessSupervisor(self._cluster, _print_line)
             while True:
@@ -184,6 +190,7 @@ class Demo:
         finally:
             for number in STOPS:
                 signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C must not interrupt saving
+            self._cluster.on_slow = None
             with _step("saving the shards and stopping"):
                 self._cluster.stop()
 
@@ -237,27 +244,35 @@ class Demo:
     def _database(self, spec: Mapping[str, Any]) -> list[demo_traffic.HostPort]:
         """Create the database if necessary and return its endpoint addresses when all replicas are in sync."""
         api = self._cluster.api
-        matching_bdbs = [bdb for bdb in ok(api.get("/v1/bdbs")) if bdb["name"] == spec["name"]]
-        if not matching_bdbs:
-            ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
-            # All nodes are on this machine, whose disk may contain other data.
-            ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
-        uid = matching_bdbs[0]["uid"] if matching_bdbs else ok(api.post("/v1/bdbs", json=dict(spec)))["uid"]
+        endpoints: list[dict[str, Any]] = []
 
         def is_settled() -> bool:
-            bdb = ok(api.get(f"/v1/bdbs/{uid}"))
+            bdb = self._find_or_create(spec)
             if bdb["status"] == BdbStatus.CREATION_FAILED:
                 raise LocalError(f"the database could not be created: {bdb['status_detail']}")
             # A shard that died earlier stays down, and the web UI shows it; the others must still start.
-            shards = ok(api.get(f"/v1/bdbs/{uid}/shards"))
+            shards = ok(api.get(f"/v1/bdbs/{bdb['uid']}/shards"))
             syncing = [
                 shard for shard in shards if shard["detailed_status"] != ShardStatus.DOWN and not _in_sync(shard)
             ]
+            endpoints[:] = bdb["endpoints"]
             return bdb["status"] == BdbStatus.ACTIVE and not syncing
 
-        self._cluster.wait_until(is_settled, "the database did not become active")
-        endpoint = ok(api.get(f"/v1/bdbs/{uid}"))["endpoints"][0]
-        return [(address, endpoint["port"]) for address in endpoint["addr"]]
+        self._cluster.wait_until(is_settled, f"the database {spec['name']} did not become active")
+        return [(address, endpoints[0]["port"]) for address in endpoints[0]["addr"]]
+
+    def _find_or_create(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the database. Repeated after a request whose reply was lost, it does not create a second one."""
+        api = self._cluster.api
+        for bdb in ok(api.get("/v1/bdbs")):
+            if bdb["name"] == spec["name"]:
+                found: dict[str, Any] = bdb
+                return found
+        ok(api.put("/v1/cluster/policy", json={"drills_enabled": True}))
+        # All nodes are on this machine, whose disk may contain other data.
+        ok(api.put("/v1/cluster", json={"alert_settings": {"node_persistent_storage": {"enabled": False}}}))
+        created: dict[str, Any] = ok(api.post("/v1/bdbs", json=dict(spec)))
+        return created
 
     def _start_example_run(self) -> None:
         """Start a short benchmark, once, as an example. Do not wait for it."""
@@ -284,7 +299,7 @@ class Demo:
     def _print_welcome(self) -> None:
         lines = [
             "",
-            "Shardboard is running a live database on three nodes of this machine.",
+            "Shardboard is running on three nodes of this machine.",
             "",
             f"  web UI    http://localhost:{self._settings.http_port}",
             f"            {self._cluster.url} (certificate of the console CA; also REST API)",
@@ -328,6 +343,16 @@ def _step(what: str) -> Iterator[None]:
     start = time.monotonic()
     yield
     _print_line(f"  done in {time.monotonic() - start:.1f} s")
+
+
+@contextmanager
+def _keep_others(part: str) -> Iterator[None]:
+    """Report the failure of a part, without which the others are still useful."""
+    try:
+        yield
+    except (LocalError, httpx.HTTPError) as error:
+        reason = str(error).rstrip(".")
+        _print_line(f"  {part} failed: {reason}. The demo continues without this part.")
 
 
 def _print_line(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from shardboard.state.access import (
     audit,
+    device_logins,
     ldap_mappings,
     login_failures,
     roles_and_acls,
@@ -41,6 +42,7 @@ __all__ = [
     "console_backups",
     "console_certificates",
     "consoles",
+    "device_logins",
     "events",
     "idempotent_replies",
     "join_tokens",

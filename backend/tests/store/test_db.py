@@ -280,6 +280,10 @@ async def test_downgrade_does_not_extend_access(store: Store) -> None:
                 "created_at": now,
             }
             session.add(ServiceToken(**token, role="db_member", role_uid=role_uid))
+        await session.flush()
+        token = {"name": "of a user", "token_hash": "hash", "created_by": "user 18", "created_at": now}
+        user_uid = await session.scalar(text("SELECT uid FROM users WHERE email = 'user 18'"))
+        session.add(ServiceToken(**token, role="db_member", user_uid=user_uid, password_fingerprint="x"))
     async with store.engine.connect() as connection:
         await connection.run_sync(lambda sync: command.downgrade(alembic_config(store.url, sync), "0030"))
         await connection.commit()

@@ -2,6 +2,7 @@
 
 from shardboard.api.access import (
     audit,
+    device_logins,
     handovers,
     ldap,
     ldap_mappings,
@@ -9,6 +10,7 @@ from shardboard.api.access import (
     redis_acls,
     roles,
     service_tokens,
+    services_configuration,
     sessions,
     sso,
     two_factor,
@@ -17,6 +19,7 @@ from shardboard.api.access import (
 
 ROUTERS = (
     audit.router,
+    device_logins.router,
     handovers.router,
     ldap.router,
     ldap_mappings.router,
@@ -24,6 +27,7 @@ ROUTERS = (
     redis_acls.router,
     roles.router,
     service_tokens.router,
+    services_configuration.router,
     sessions.router,
     sso.router,
     two_factor.router,

@@ -8,7 +8,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from shardboard.api.http.api_router import ApiRouter
-from shardboard.api.http.dependencies import ConsoleDep, ReadSession, UserManager, WriteSessionWithoutDryRun
+from shardboard.api.http.dependencies import (
+    ConsoleDep,
+    CurrentLogin,
+    ReadSession,
+    UserManager,
+    WriteSessionWithoutDryRun,
+)
 from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.lists import ListQuery, list_query_of
 from shardboard.api.http.login_throttle import login_change
@@ -52,6 +58,8 @@ class ServiceTokenOut(BaseModel):
     expires_at: str | None
     """Null if the token does not expire."""
     expired: bool
+    user_uid: int | None
+    """Uid of the user who has signed in a program with the token, and with whom it ends; null: it belongs to no user."""
     last_used_at: str | None
     """Accurate to the minute; null if the token was never used."""
 
@@ -66,9 +74,9 @@ TokenList = Annotated[ListQuery, Depends(list_query_of(ServiceTokenOut))]
 
 
 @router.get("", response_model=list[ServiceTokenOut], responses=error_responses())
-async def list_service_tokens(_: UserManager, session: ReadSession, query: TokenList) -> JSONResponse:
-    """Return all service tokens, by name. Required role: `admin` or `user_manager`."""
-    return query.reply([_render(row) for row in await service.list_all(session)])
+async def list_service_tokens(login: CurrentLogin, session: ReadSession, query: TokenList) -> JSONResponse:
+    """Return service tokens, by name: all of them for the roles `admin` and `user_manager`, and otherwise those of the user."""
+    return query.reply([_render(row) for row in await service.list_visible(session, login.principal)])
 
 
 @router.post("", responses=error_responses(406, 409))
@@ -87,13 +95,13 @@ async def create_service_token(
 
 
 @router.delete("/{uid}", responses=error_responses(404))
-async def delete_service_token(manager: UserManager, console: ConsoleDep, uid: Uid, dry_run: DryRun) -> dict[str, str]:
+async def delete_service_token(login: CurrentLogin, console: ConsoleDep, uid: Uid, dry_run: DryRun) -> dict[str, str]:
     """Delete a service token. Requests and event streams with the token are rejected immediately.
 
-    Required role: `admin` or `user_manager`.
+    Required role: `admin` or `user_manager`, or the token itself or its user.
     """
     async with login_change(console.store, dry_run=dry_run) as session:
-        await service.remove(session, uid, manager)
+        await service.remove(session, uid, login.principal)
     return {}
 
 
@@ -107,5 +115,6 @@ def _render(row: ServiceToken) -> dict[str, object]:
         "created_at": iso(row.created_at),
         "expires_at": iso(row.expires_at) if row.expires_at else None,
         "expired": row.expires_at is not None and row.expires_at <= datetime.now(UTC),
+        "user_uid": row.user_uid,
         "last_used_at": iso(row.last_used_at) if row.last_used_at else None,
     }

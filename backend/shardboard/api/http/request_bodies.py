@@ -20,6 +20,8 @@ from shardboard.state.access.audit import SAFE_METHODS
 
 MAX_BODY, MAX_LOGIN_BODY = 1_000_000, 16_384
 LOGIN_PATHS = (
+    "/v1/device_logins",
+    "/v1/device_logins/token",
     "/v1/session",
     "/v1/session/continue",
     "/v1/session/second_factor",

@@ -10,7 +10,14 @@ from shardboard.cli.client import declaration
 from shardboard.cli.client.connection import Connection
 from shardboard.cli.client.declaration import Change, Plan, PlannedChange
 from shardboard.cli.client.fields import read_document
-from shardboard.cli.client.options import confirm, context_option, open_console, wait_for, yes_option
+from shardboard.cli.client.options import (
+    confirm,
+    context_option,
+    open_console,
+    timeout_option,
+    wait_for,
+    yes_option,
+)
 
 DIFFERENT = 1
 """Exit status of `diff` if the console differs from the file."""
@@ -41,14 +48,7 @@ def diff(file: str, prune: bool, context: str | None) -> int:
 @_prune_option
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @yes_option
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, 86_400),
-    default=600,
-    metavar="SECONDS",
-    show_default=True,
-    help="Longest wait for each change.",
-)
+@timeout_option
 @context_option
 def apply(file: str, prune: bool, dry_run: bool, yes: bool, timeout: float, context: str | None) -> None:
     """Create, change, and with --prune delete objects, so that the console has those of a file.

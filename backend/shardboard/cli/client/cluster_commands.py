@@ -10,7 +10,7 @@ import click
 from shardboard.cli.client import resources
 from shardboard.cli.client.connection import WaitTimedOut
 from shardboard.cli.client.fields import parse_fields, read_document
-from shardboard.cli.client.options import context_option, open_console, wait_for
+from shardboard.cli.client.options import context_option, open_console, timeout_option, wait_for
 from shardboard.cli.client.resources import DATABASE
 from shardboard.errors import CommandError
 
@@ -24,20 +24,9 @@ def wait_group() -> None:
     """Wait for a condition. The exit status is 7 if it is not met in time."""
 
 
-def _timeout(command: Any) -> Any:
-    return click.option(
-        "--timeout",
-        type=click.FloatRange(0, 86_400),
-        default=600,
-        metavar="SECONDS",
-        show_default=True,
-        help="Longest wait.",
-    )(command)
-
-
 @wait_group.command("action")
 @click.argument("action_uid")
-@_timeout
+@timeout_option
 @context_option
 def wait_action(action_uid: str, timeout: float, context: str | None) -> None:
     """Wait until an action is completed. The exit status is 1 if it fails or is cancelled."""
@@ -48,7 +37,7 @@ def wait_action(action_uid: str, timeout: float, context: str | None) -> None:
 @wait_group.command("db")
 @click.argument("name")
 @click.option("--for", "status", default="active", metavar="STATUS", show_default=True, help="Status to wait for.")
-@_timeout
+@timeout_option
 @context_option
 def wait_database(name: str, status: str, timeout: float, context: str | None) -> None:
     """Wait until a database has a status."""

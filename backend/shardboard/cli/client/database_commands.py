@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from shardboard.cli.client import resources
-from shardboard.cli.client.connection import Connection
 from shardboard.cli.client.object_commands import group_of
 from shardboard.cli.client.options import context_option, open_console
 from shardboard.cli.client.resources import DATABASE
@@ -38,7 +37,7 @@ def cli(
         host, port = address_of(bdb)
         command = [program, "-h", host, "-p", str(port), *(["-c"] if bdb.get("oss_cluster") else [])]
         if console.get(f"/v1/bdbs/{bdb['uid']}/endpoint")["tls"]:
-            command += ["--tls", "--cacert", _ca_file(console)]
+            command += ["--tls", "--cacert", _inherited_file(console.text("/v1/ca/bundle"))]
     password = (
         read_secret(password_file, "password").strip("\r\n") if password_file else bdb.get("authentication_redis_pass")
     )
@@ -49,11 +48,18 @@ def cli(
     os.execve(program, [*command, *arguments], environment)  # noqa: S606 - a program of the user, without a shell
 
 
-def _ca_file(console: Connection) -> str:
-    """Write the certificates that clients of databases trust to a file for valkey-cli, and return its path."""
-    with tempfile.NamedTemporaryFile("w", prefix="shardboard-ca-", suffix=".pem", delete=False) as file:
-        file.write(console.text("/v1/ca/bundle"))
-    return file.name
+def _inherited_file(text: str) -> str:
+    """Return the path of a file with a text for the program that replaces this process.
+
+    The file has no name in a directory: it disappears with the program, even if a signal ends it.
+    """
+    with tempfile.TemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        descriptor = os.dup(file.fileno())
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.set_inheritable(descriptor, True)
+    return f"/dev/fd/{descriptor}"
 
 
 @click.command("address")

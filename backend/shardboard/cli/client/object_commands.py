@@ -27,9 +27,9 @@ from shardboard.errors import CommandError
 _VERBS = ("list", "get", "create", "update", "delete")
 
 
-def group_of(resource: Resource) -> click.Group:
+def group_of(resource: Resource, kind: type[click.Group] = click.Group) -> click.Group:
     """Return the command group of a kind of object, such as `shardboard db`."""
-    group = click.Group(resource.noun, help=f"Manage {resource.title}s.")
+    group = kind(resource.noun, help=f"Manage {resource.title}s.")
     builders = {"list": _list, "get": _get, "create": _create, "update": _update, "delete": _delete}
     for verb in _VERBS:
         if verb in resource.verbs:
@@ -95,42 +95,47 @@ def _fields(
 
 
 def _create(resource: Resource) -> click.Command:
-    @click.command("create", help=f"Create a {resource.title}. Fields are those of POST {resource.path}.")
-    @click.argument("name", required=False)
-    @_field_options(resource)
-    @wait_options
-    @context_option
-    @output_option
-    def command(
-        name: str | None,
-        file: str | None,
-        values: tuple[str, ...],
-        texts: tuple[str, ...],
-        no_wait: bool,
-        timeout: float,
-        context: str | None,
-        output: str,
-        **others: str | None,
-    ) -> None:
-        body = _fields(resource, file, values, texts, others)
-        if name is not None:
-            body[resource.name] = name
-        with open_console(context) as console:
-            created = console.send("POST", resource.path, body)
-            _finish(console, resource, created, timeout, output, is_waiting=not no_wait)
+    def create(console: Connection, name: str | None, body: dict[str, Any]) -> Object:
+        created: Object = console.send("POST", resource.path, body if name is None else {**body, resource.name: name})
+        return created
 
-    return command
+    help_text = f"Create a {resource.title}. Fields are those of POST {resource.path}."
+    return writing_command(resource, "create", help_text, create, click.argument("name", required=False))
 
 
 def _update(resource: Resource) -> click.Command:
-    @click.command("update", help=f"Change a {resource.title}. Fields are those of PUT {resource.path}/<uid>.")
-    @click.argument("name")
+    def update(console: Connection, name: str | None, body: dict[str, Any]) -> Object:
+        require_fields(body)
+        path = resources.path_of(resource, resources.find(console, resource, name or ""))
+        changed: Object = console.send("PUT", path, body)
+        return changed
+
+    help_text = f"Change a {resource.title}. Fields are those of PUT {resource.path}/<uid>."
+    return writing_command(resource, "update", help_text, update)
+
+
+def require_fields(body: Object) -> None:
+    """Check that a command has fields to change. Raises CommandError."""
+    if not body:
+        raise CommandError("nothing to change; set fields with --set FIELD=VALUE")
+
+
+def writing_command(
+    resource: Resource,
+    verb: str,
+    help_text: str,
+    write: Callable[[Connection, str | None, dict[str, Any]], Object],
+    argument: Callable[[Callable[..., Any]], Callable[..., Any]] = click.argument("name"),  # noqa: B008 - the decorator has no state
+) -> click.Command:
+    """Return a command that sends fields with `write(console, name, fields)`, waits for the action, and prints the object."""
+
+    @click.command(verb, help=help_text)
+    @argument
     @_field_options(resource)
     @wait_options
     @context_option
     @output_option
     def command(
-        name: str,
         file: str | None,
         values: tuple[str, ...],
         texts: tuple[str, ...],
@@ -138,15 +143,13 @@ def _update(resource: Resource) -> click.Command:
         timeout: float,
         context: str | None,
         output: str,
+        name: str | None = None,
         **others: str | None,
     ) -> None:
         body = _fields(resource, file, values, texts, others)
-        if not body:
-            raise CommandError("nothing to change; set fields with --set FIELD=VALUE")
         with open_console(context) as console:
-            path = resources.path_of(resource, resources.find(console, resource, name))
-            changed = console.send("PUT", path, body)
-            _finish(console, resource, changed, timeout, output, is_waiting=not no_wait)
+            reply = write(console, name, body)
+            _finish(console, resource, reply, timeout, output, is_waiting=not no_wait)
 
     return command
 
@@ -216,7 +219,6 @@ def _watch(resource: Resource) -> click.Command:
     return command
 
 
-node = group_of(resources.NODE)
 shard = group_of(resources.SHARD)
 user = group_of(resources.USER)
 role = group_of(resources.ROLE)

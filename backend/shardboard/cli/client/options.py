@@ -45,18 +45,32 @@ output_option = click.option(
 )
 yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 _no_wait = click.option("--no-wait", is_flag=True, help="Do not wait until the action has ended; print its uid.")
-_timeout = click.option(
+timeout_option = click.option(
     "--timeout",
     type=click.FloatRange(0, 86_400),
     default=600,
     show_default=True,
     metavar="SECONDS",
-    help="Longest wait. The action continues afterwards, and the exit status is 7.",
+    help="Longest wait for each action. Actions continue afterwards, and the exit status is 7.",
 )
 
 
 def wait_options(command: Command) -> Command:
-    return _no_wait(_timeout(command))
+    return _no_wait(timeout_option(command))
+
+
+def console_options(command: Command) -> Command:
+    """Add the options that choose a console, which can be that of this machine."""
+    command = click.option(
+        "--ca", type=Path, metavar="FILE", help="Certificate of the console CA, if the console is on another machine."
+    )(command)
+    command = click.option(
+        "--url",
+        metavar="URL",
+        help="URL of the console, used with the credentials of SHARDBOARD_ADMIN_USER and SHARDBOARD_ADMIN_PASSWORD_FILE "
+        f"(default: the console of `shardboard login`, otherwise {LOCAL_URL}).",
+    )(command)
+    return context_option(command)
 
 
 def print_objects(

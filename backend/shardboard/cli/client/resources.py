@@ -1,6 +1,6 @@
 """Kinds of objects that the commands manage. Each has a noun, a path of the REST API, and columns of its table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ class Resource:
     """Field that identifies an object for people."""
     shorthands: dict[str, str] = field(default_factory=dict)
     """Options of create and update, and the fields that they set."""
+    read: Callable[[Connection], list[dict[str, Any]]] | None = None
+    """Returns all objects, if they are not the response of the path."""
 
 
 class NoSuchObject(CommandError):
@@ -143,7 +145,7 @@ RUN = Resource(
         number("PROGRESS", "progress"),
         Column("CREATED", "created_time"),
     ),
-    frozenset({"list", "get", "delete"}),
+    frozenset({"list", "get", "create", "delete"}),
 )
 SCENARIO_RUN = Resource(
     "scenario-run",
@@ -174,6 +176,8 @@ ACTION = Resource(
 
 def list_all(console: Connection, resource: Resource) -> list[dict[str, Any]]:
     """Return all objects of a kind. Raises CommandError, like all functions here."""
+    if resource.read is not None:
+        return resource.read(console)
     found: list[dict[str, Any]] = console.get(resource.path)
     return found
 

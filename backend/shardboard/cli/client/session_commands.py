@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import click
 import httpx
 
-from shardboard.cli.client import connection, contexts
+from shardboard.cli.client import connection, contexts, device_sign_in
 from shardboard.cli.client.connection import (
     DENIED,
     BearerToken,
@@ -39,6 +39,7 @@ ACCESS_TOKEN_SECONDS = 86_400
 @click.argument("url", metavar="URL")
 @click.option("--user", metavar="NAME", help="Username (default: ask).")
 @click.option("--password-file", type=Path, metavar="FILE", help="File with the password (default: ask).")
+@click.option("--device", is_flag=True, help="Confirm the sign-in in a browser on any machine, instead of a password.")
 @click.option("--token-file", type=Path, metavar="FILE", help="File with a service token, instead of a user.")
 @click.option("--ca", type=Path, metavar="FILE", help="Certificate of the console CA (default: see --fingerprint).")
 @click.option(
@@ -52,12 +53,14 @@ ACCESS_TOKEN_SECONDS = 86_400
     type=click.IntRange(1, 365),
     default=90,
     show_default=True,
-    help="Lifetime of the token, if the user is permitted to create service tokens; otherwise it is one day.",
+    help="Lifetime of the token: with --device at most 90, and with a password one day if the user is not permitted to create "
+    "service tokens.",
 )
 def login(
     url: str,
     user: str | None,
     password_file: Path | None,
+    device: bool,
     token_file: Path | None,
     ca: Path | None,
     fingerprint: str | None,
@@ -66,7 +69,8 @@ def login(
 ) -> None:
     """Sign in to a console, and use it for all commands.
 
-    A user who is permitted to create service tokens gets one. Other users get an access token for one day.
+    With --device, all users get a service token with their role. With a password, users who are permitted to create service
+    tokens get one, and others an access token for one day.
     """
     address = url.rstrip("/") if "://" in url else f"https://{url.rstrip('/')}"
     host = urlsplit(address).hostname
@@ -80,6 +84,8 @@ def login(
         )
         with open_client(address, trusted, BearerToken(context.token)) as client:
             who = Connection(client).get("/v1/cluster")["name"]
+    elif device:
+        context, who = device_sign_in.sign_in(address, trusted, user, min(days, device_sign_in.MAX_DAYS))
     else:
         username = user or click.prompt("Username", err=True)
         password = read_secret(password_file, "password").strip("\r\n") if password_file else _ask_password(username)
@@ -91,7 +97,7 @@ def login(
 
 def _ask_password(username: str) -> str:
     if not sys.stdin.isatty():
-        raise CommandError("the password cannot be asked for; use --password-file FILE")
+        raise CommandError("the password cannot be asked for; use --device or --password-file FILE")
     return getpass.getpass(f"Password of {username}: ")
 
 

@@ -1,9 +1,9 @@
-"""Tokens for programs. Each has a name and a role, and does not belong to a user. Only their hash is stored."""
+"""Tokens for programs. Each has a name and a role. Most do not belong to a user. Only their hash is stored."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import ForeignKey, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -27,6 +27,10 @@ class ServiceToken(Base):
     """None: it does not expire."""
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     """With a precision of one minute."""
+    user_uid: Mapped[int | None] = mapped_column(ForeignKey("users.uid", ondelete="CASCADE"), index=True)
+    """User to whom the token belongs, if that user has signed in a program with it; None: it belongs to no user."""
+    password_fingerprint: Mapped[str | None]
+    """Identifies the password (`tokens.password_fingerprint`) with which the token of a user ends."""
 
 
 async def list_all(session: AsyncSession) -> Sequence[ServiceToken]:
@@ -37,6 +41,12 @@ async def list_all(session: AsyncSession) -> Sequence[ServiceToken]:
 async def list_for_role(session: AsyncSession, role_uid: int) -> Sequence[ServiceToken]:
     """Return the tokens with a custom role."""
     return (await session.execute(select(ServiceToken).where(ServiceToken.role_uid == role_uid))).scalars().all()
+
+
+async def list_for_user(session: AsyncSession, user_uid: int) -> Sequence[ServiceToken]:
+    """Return the tokens that belong to a user, newest first."""
+    query = select(ServiceToken).where(ServiceToken.user_uid == user_uid).order_by(ServiceToken.uid.desc())
+    return (await session.execute(query)).scalars().all()
 
 
 async def by_hash(session: AsyncSession, token_hash: str) -> ServiceToken | None:

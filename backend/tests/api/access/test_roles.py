@@ -42,6 +42,8 @@ reasons.
 * Only administrators can send locations of object stores without credentials, because the node then uses its own. All editors
   can use stored locations.
 * `refresh_jwt` requires a token, and `bootstrap/join` and `bootstrap/join_conflict` require a join token.
+* `device_logins/find` and `device_logins/confirm` require a browser session. Users who cannot manage service tokens see and delete
+  those of the programs that they have signed in.
 * `session/continue` requires a page of another console that uses the same store, and the token of a session.
 * `/metrics` requires no login if the policy `metrics_auth` is off.
 
@@ -91,7 +93,7 @@ def calls_of(app: FastAPI) -> dict[str, tuple[str, str]]:
     return {
         f"`{method.upper()} {path}`": (method.upper(), path)
         for path, operations in sorted(app.openapi()["paths"].items())
-        for method in ("get", "post", "put", "delete")
+        for method in ("get", "post", "put", "patch", "delete")
         if method in operations
     }
 

@@ -19,6 +19,7 @@ from backend.tests.support.app_factory import app_for
 from sqlalchemy import event, func, select, text, update
 from sqlalchemy.orm import Session
 
+from shardboard.api.cluster.unsupported_features import REFUSALS
 from shardboard.api.http.dependants import flatten
 from shardboard.api.http.dependencies import current_login, write_session
 from shardboard.api.http.idempotency import idempotent_request
@@ -152,9 +153,18 @@ def test_every_route_that_creates_or_starts_something_supports_keys() -> None:
         "/v1/scenarios/{name}/preflight",
         *("/v1/bootstrap/join", "/v1/bootstrap/join_conflict"),
         *("/v1/cluster/authority/request", "/v1/cluster/authority/switch"),
+        *("/v1/device_logins", "/v1/device_logins/confirm", "/v1/device_logins/find", "/v1/device_logins/token"),
         *("/v1/join_tokens", "/v1/redis_acls/validate", "/v1/service_tokens"),
         *("/v1/session", "/v1/session/continue", "/v1/session/handover", "/v1/session/second_factor"),
         "/v1/webhooks/{uid}/test",
+        *("/v1/bdbs/{uid}/certificates", "/v1/bdbs/{uid}/modules/config", "/v1/bdbs/{uid}/modules/upgrade"),
+        *(
+            "/v1/bootstrap/join_cluster",
+            "/v1/bootstrap/recover_cluster",
+            "/v1/modules/config/bdb/{uid}",
+            "/v1/ocsp/test",
+        ),
+        *(call.partition(" ")[2] for call in REFUSALS if call.startswith("POST ")),
         *("/v1/users/authorize", "/v1/users/password", "/v1/users/refresh_jwt", "/v1/users/second_factor"),
     }
 

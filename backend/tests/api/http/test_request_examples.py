@@ -15,7 +15,7 @@ from shardboard.api.http.openapi.request_examples import BODIES, PATH_EXAMPLES_O
 from shardboard.console import Console
 from shardboard.driver.fake_agents import FakeAgents
 
-METHODS = ("GET", "POST", "PUT", "DELETE")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 SKIPPED = {"/v1/stream", "/v1/session", "/v1/cluster/debuginfo", "/v1/bdbs/{uid}/uploads/{upload_uid}/content"}
 """Endless or large responses, content that is not JSON, and the end of the session."""
 OTHERS = {
@@ -26,10 +26,13 @@ OTHERS = {
     "GET /v1/local/bdbs/{uid}/endpoint/availability": 503,
     "GET /v1/session/sso/callback": 303,
     "GET /v1/session/sso/start": 303,
+    "PATCH /v1/cluster/change_password_hashing_algorithm": 400,
     "POST /v1/bootstrap/join": 400,
     "POST /v1/bootstrap/join_conflict": 401,
     "POST /v1/cluster/authority/announce": 400,
     "POST /v1/cluster/certificates/rotate": 403,
+    "POST /v1/device_logins/confirm": 403,
+    "POST /v1/device_logins/find": 403,
     "POST /v1/nodes/{uid}/actions/drill": 403,
     "POST /v1/session/continue": 403,
     "POST /v1/session/second_factor": 401,

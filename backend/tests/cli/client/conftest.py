@@ -1,19 +1,25 @@
 """Commands that run against a console of the test, through its REST API."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
 from backend.tests.support.app_factory import app_for
 
 from shardboard.cli import main
-from shardboard.cli.client import connection
+from shardboard.cli.client import connection, contexts
+from shardboard.cli.client.contexts import Context, Contexts
 from shardboard.console import Console
-from shardboard.settings import Settings
+from shardboard.domain.access.roles import ManagementRole
+from shardboard.services.access import service_tokens
+from shardboard.services.access.authorization import Principal
+from shardboard.services.access.role_assignments import RoleAssignment
 
 URL = "https://console.example.org"
 
@@ -33,6 +39,32 @@ class _Bridge(httpx.BaseTransport):
 
 
 @dataclass(frozen=True)
+class SentRequest:
+    method: str
+    path: str
+    body: Any
+
+
+class FakeConsole(httpx.BaseTransport):
+    """A console with fixed replies by method and path, for commands whose requests matter and not their effect."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, Any] = {}
+        """For example, `{"GET /v1/bdbs": []}`. A text is returned as it is."""
+        self.sent: list[SentRequest] = []
+        """All requests that change something."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path, content = request.url.path, request.read()
+        if request.method != "GET":
+            self.sent.append(SentRequest(request.method, path, json.loads(content) if content else None))
+        reply = self.replies.get(f"{request.method} {path}")
+        if reply is None:
+            return httpx.Response(404, json={"error_code": "not_found", "description": f"{path} does not exist"})
+        return httpx.Response(200, text=reply) if isinstance(reply, str) else httpx.Response(200, json=reply)
+
+
+@dataclass(frozen=True)
 class Result:
     status: int
     out: str
@@ -40,6 +72,7 @@ class Result:
 
 
 Cli = Callable[..., Coroutine[Any, Any, Result]]
+Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -64,10 +97,33 @@ async def cli(
 
 
 @pytest.fixture
-async def signed_in(cli: Cli, settings: Settings, tmp_path: Path) -> Cli:
-    """Commands of a user who has signed in as the administrator."""
-    assert settings.configured_password is not None
-    (tmp_path / "password").write_text(settings.configured_password + "\n")
-    result = await cli("login", URL, "--user", settings.admin_user, "--password-file", str(tmp_path / "password"))
-    assert result.status == 0, result.err
+def fake_console(monkeypatch: pytest.MonkeyPatch) -> FakeConsole:
+    """The console that commands use."""
+    fake = FakeConsole()
+    monkeypatch.setattr(connection, "TRANSPORT", fake)
+    monkeypatch.setenv("SHARDBOARD_URL", URL)
+    monkeypatch.setenv("SHARDBOARD_TOKEN", "sbt_test")
+    return fake
+
+
+@pytest.fixture
+def run(fake_console: FakeConsole, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command, with separate arguments, that uses the fake console."""
+
+    def run(*arguments: str) -> Result:
+        status = main.main(list(arguments))
+        output = capsys.readouterr()
+        return Result(status, output.out, output.err)
+
+    return run
+
+
+@pytest.fixture
+async def signed_in(cli: Cli, console: Console) -> Cli:
+    """Commands of an administrator who has signed in."""
+    username = console.settings.admin_user
+    async with console.store.begin() as session:
+        role = RoleAssignment(ManagementRole.ADMIN)
+        _, token = await service_tokens.create(session, "cli", role, None, Principal(username, role.management))
+    contexts.save(Contexts().with_context(urlsplit(URL).netloc, Context(url=URL, username=username, token=token)))
     return cli

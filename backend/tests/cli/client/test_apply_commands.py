@@ -4,9 +4,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from backend.tests.cli.client.conftest import Cli
-
-pytestmark = pytest.mark.usefixtures("nodes")
+from backend.tests.cli.client.conftest import Cli, Run
 
 DECLARED = """
 redis_acls:
@@ -67,6 +65,7 @@ async def test_prune_deletes_other_objects_but_not_predefined_ones(
     assert {each["name"] for each in (await client.get("/v1/roles")).json()} == {*predefined, "reporting"}
 
 
+@pytest.mark.usefixtures("nodes")
 async def test_names_of_roles_and_access_lists_replace_their_uids(
     signed_in: Cli, declared: Path, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,8 +106,8 @@ databases:
         ("roles: [", "is not valid YAML"),
     ],
 )
-async def test_invalid_files_are_reported(signed_in: Cli, declared: Path, text: str, message: str) -> None:
+def test_invalid_files_are_reported(run: Run, declared: Path, text: str, message: str) -> None:
     declare(declared, text)
-    result = await signed_in("apply", "-f", str(declared), "--yes")
+    result = run("apply", "-f", str(declared), "--yes")
     assert result.status == 1
     assert message in result.err

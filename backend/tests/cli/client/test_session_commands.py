@@ -1,28 +1,39 @@
 """Tests of `shardboard login`, `logout`, and `context`, and of the choice of the console."""
 
+import asyncio
 import json
 import stat
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from backend.tests.cli.client.conftest import URL, Cli
+from backend.tests.api.sign_in import ANN, add_ann, browser_of, log_in
+from backend.tests.cli.client.conftest import URL, Cli, FakeConsole, Run
 
 from shardboard.cli.client import connection, contexts
 from shardboard.cli.client.session_commands import _trusted_ca, fingerprint_of
+from shardboard.console import Console
 from shardboard.pki.signer import CertificateAuthority
+from shardboard.services.access import device_logins
+from shardboard.services.access.device_logins import DeviceLoginStatus
+from shardboard.settings import Settings
 
 
 async def test_administrator_gets_a_service_token_that_logout_deletes(
-    signed_in: Cli, client: httpx.AsyncClient
+    cli: Cli, client: httpx.AsyncClient, settings: Settings, tmp_path: Path
 ) -> None:
+    assert settings.configured_password is not None
+    (tmp_path / "password").write_text(settings.configured_password + "\n")
+    result = await cli("login", URL, "--user", settings.admin_user, "--password-file", str(tmp_path / "password"))
+    assert result.status == 0, result.err
     context = contexts.load().get(None)
     assert context is not None
     assert context.token.startswith("sbt_")
     assert stat.S_IMODE(contexts.contexts_file().stat().st_mode) == 0o600
     assert [each["uid"] for each in (await client.get("/v1/service_tokens")).json()] == [context.service_token_uid]
-    assert (await signed_in("logout")).status == 0
+    assert (await cli("logout")).status == 0
     assert (await client.get("/v1/service_tokens")).json() == []
     assert contexts.load() == contexts.Contexts()
 
@@ -114,3 +125,55 @@ async def test_damaged_file_of_contexts_is_reported(cli: Cli) -> None:
 async def test_command_without_a_console_says_how_to_sign_in(cli: Cli) -> None:
     result = await cli("db", "list")
     assert (result.status, "shardboard login URL" in result.err) == (1, True)
+
+
+async def test_sign_in_is_confirmed_in_a_browser(
+    cli: Cli, console: Console, client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_logins, "POLL_SECONDS", 0)
+    monkeypatch.setattr(device_logins.secrets, "choice", lambda letters: letters[0])
+    status_of, polled = device_logins.status_of, asyncio.Event()
+
+    async def signal_poll(*arguments: Any) -> DeviceLoginStatus:
+        polled.set()
+        return await status_of(*arguments)
+
+    monkeypatch.setattr(device_logins, "status_of", signal_poll)
+    await add_ann(client)
+    result = asyncio.create_task(cli("login", URL, "--device", "--user", ANN["email"]))
+    async with browser_of(console) as browser:
+        assert (await log_in(browser))[0] == 200
+        await polled.wait()
+        body = {"user_code": "BBBB-BBBB", "approve": True}
+        assert (await browser.post("/v1/device_logins/confirm", json=body)).status_code == 200
+    signed_in = await result
+    assert signed_in.status == 0, signed_in.err
+    assert f"Open {URL}/device in a browser" in signed_in.err
+    assert f"as {ANN['email']} (db_viewer) until" in signed_in.out
+    context = contexts.load().get(None)
+    assert context is not None
+    assert context.token not in signed_in.out + signed_in.err
+    assert (await cli("node", "list")).status == 0
+    assert (await cli("logout")).status == 0
+    assert (await client.get("/v1/service_tokens")).json() == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"), [({"status": "denied"}, "was denied"), (None, "was not confirmed in time; sign in again")]
+)
+def test_sign_in_that_is_not_confirmed_stores_nothing(
+    fake_console: FakeConsole,
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    reply: dict[str, str] | None,
+    message: str,
+) -> None:
+    monkeypatch.setenv("SHARDBOARD_CONTEXTS_FILE", str(tmp_path / "contexts.json"))
+    started = {"device_code": "secret", "user_code": "B", "page": "/device", "expires_in": 600, "interval": 0}
+    fake_console.replies = {"GET /v1/bootstrap": {}, "POST /v1/device_logins": started}
+    if reply is not None:
+        fake_console.replies["POST /v1/device_logins/token"] = reply
+    result = run("login", URL, "--device")
+    assert (result.status, message in result.err) == (4, True)
+    assert not contexts.contexts_file().exists()

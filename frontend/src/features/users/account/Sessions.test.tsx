@@ -63,3 +63,28 @@ it('disables ending sessions if there are none', async () => {
     true,
   );
 });
+
+it('signs out the programs of the user, and shows no tokens of others', async () => {
+  const token = { role: 'admin', role_uids: [1], created_at: '2026-06-01T12:00:00Z' };
+  answered.mockImplementation(async (path: string, { method }: RequestInit) => {
+    if (method !== 'GET') return Response.json({});
+    return Response.json(
+      path === '/v1/service_tokens'
+        ? [
+            { ...token, uid: 4, user_uid: 7, name: 'ann on build-7', last_used_at: null },
+            { ...token, uid: 5, user_uid: null, name: 'deploy', last_used_at: null },
+          ]
+        : SESSIONS,
+    );
+  });
+  render(
+    <MantineProvider>
+      <QueryClientProvider client={new QueryClient()}>
+        <Sessions user={{ uid: 7, email: 'ann' }} own onClose={() => undefined} />
+      </QueryClientProvider>
+    </MantineProvider>,
+  );
+  fireEvent.click(await screen.findByRole('button', { name: 'Sign out ann on build-7' }));
+  expect(screen.queryByText('deploy')).toBeNull();
+  await waitFor(() => expect(requests()).toEqual(['/v1/service_tokens/4']));
+});

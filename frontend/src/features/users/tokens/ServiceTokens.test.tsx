@@ -16,6 +16,7 @@ const CI = {
   created_at: '2026-01-01T00:00:00Z',
   expires_at: '2026-02-01T00:00:00Z',
   expired: true,
+  user_uid: null,
   last_used_at: null,
 } as ServiceToken;
 const answered = vi.fn();
