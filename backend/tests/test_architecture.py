@@ -105,7 +105,6 @@ LITERALS_ALLOWED = {
     "api/http/openapi/request_examples.py": "examples of bodies of requests, as JSON",
     "api/failures/availability.py": "the only body of a reply of the REST reference",
     "local/simulation/database.py": "words of Valkey's replies",
-    "schemas/alerting/alarms.py": "status of a list of alarms; the others are named after severities",
     "schemas/databases/bdb_fields.py": "background_op, which Shardboard does not use",
     "schemas/failures/availability.py": "statuses and roles of the health report, which its Literal types list",
 }
@@ -192,3 +191,9 @@ def test_stored_parameters_of_actions_are_read_by_their_models() -> None:
         if isinstance(node, ast.Attribute) and node.attr == "params"
     }
     assert readers == {"actions/parameters.py", "state/cluster/actions.py"}
+
+
+def test_integrations_import_nothing_of_the_console() -> None:
+    paths = (path for path in (ROOT / "integrations").rglob("*.py") if not path.name.startswith("test_"))
+    sources = (path.read_text() for path in paths)
+    assert not any(re.search(r"^\s*(from|import) shardboard\b", source, re.MULTILINE) for source in sources)

@@ -40,7 +40,7 @@ async def list_nodes(_viewer: AnyViewer, session: ReadSession, console: ConsoleD
     return query.reply(await render_nodes(session, await nodes.list_all(session), console))
 
 
-@router.get("/nodes/status", response_model=dict[str, schema.NodeStatus], responses=error_responses())
+@router.get("/nodes/status", response_model=dict[str, schema.NodeStatusReport], responses=error_responses())
 async def list_node_statuses(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep) -> JSONResponse:
     """Return the memory and the shards of all nodes, by node uid."""
     statuses = await render_node_statuses(session, await nodes.list_all(session), console)
@@ -56,7 +56,7 @@ async def get_node(
     return JSONResponse(fields.apply(rendered_nodes[0]))
 
 
-@router.get("/nodes/{uid}/status", response_model=schema.NodeStatus, responses=error_responses(404))
+@router.get("/nodes/{uid}/status", response_model=schema.NodeStatusReport, responses=error_responses(404))
 async def get_node_status(_viewer: AnyViewer, session: ReadSession, console: ConsoleDep, uid: Uid) -> JSONResponse:
     """Return the memory and the shards of a node."""
     node = await get_node_or_404(session, uid)

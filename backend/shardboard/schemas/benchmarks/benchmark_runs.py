@@ -70,7 +70,7 @@ class Percentile(BaseModel):
     ms: float
 
 
-class Generator(BaseModel):
+class LoadGeneratorUsage(BaseModel):
     """State of the load generators. If they have no CPU time left, they limit the result, and not the database."""
 
     busiest_thread_cpu: float | None = Field(description="CPU usage of the busiest thread in its busiest second, 0-1.")
@@ -95,7 +95,7 @@ class Result(Measurements):
     )
     outages: list[MeasuredOutage]
     longest_outage_seconds: float
-    generator: Generator
+    generator: LoadGeneratorUsage
     percentiles: list[Percentile] = Field(
         default=[], description="Latency by percentile, ascending; empty for runs of earlier releases."
     )

@@ -45,6 +45,7 @@ CONFIG_DEFAULTS: dict[str, Any] = {
 READ_ONLY = (
     *("os_semantic_version", "supported_database_versions", "persistent_storage_path", "ephemeral_storage_size"),
     *("ephemeral_storage_path", "ram_shard_count", "system_time", "fips_enabled", "use_internal_ipv6"),
+    *("bigstore_driver", "public_addr"),
 )
 """Fields of the rendered node that `Node` does not declare. Clients send back the object that they received."""
 
@@ -118,7 +119,7 @@ class MaintenanceSnapshot(BaseModel):
     created_time: str
 
 
-class NodeStatus(BaseModel):
+class NodeStatusReport(BaseModel):
     hostname: str
     role: str = Field(description="`master` for the node with the lowest uid, `slave` for the others.")
     node_status: str
@@ -189,8 +190,10 @@ def render(
         "bigstore_enabled": node.flash_size > 0,
         "bigstore_size": node.flash_size,
         "bigredis_storage_path": facts.get("flash_path", ""),
+        "bigstore_driver": "",
         **CONFIG_DEFAULTS,
         **node.config,
+        "public_addr": next(iter(node.config.get("external_addr", ())), ""),
         "shard_count": len(uids),
         "ram_shard_count": len(uids) - flash_shards,
         "flash_shard_count": flash_shards,

@@ -5,7 +5,7 @@ import pytest
 
 from shardboard.console import Console
 from shardboard.schemas.cluster.nodes import Node as NodeShape
-from shardboard.schemas.cluster.nodes import NodeStatus
+from shardboard.schemas.cluster.nodes import NodeStatusReport
 from shardboard.state.cluster.nodes import Node
 
 pytestmark = [pytest.mark.store_in_all, pytest.mark.usefixtures("nodes")]
@@ -31,7 +31,7 @@ async def test_node_statuses(client: httpx.AsyncClient) -> None:
     statuses = (await client.get("/v1/nodes/status")).json()
     assert list(statuses) == ["1", "2", "3"]
     for status in statuses.values():
-        NodeStatus.model_validate(status, strict=True)
+        NodeStatusReport.model_validate(status, strict=True)
     assert [statuses[uid]["role"] for uid in statuses] == ["master", "slave", "slave"]
     assert (statuses["1"]["master_shards"], statuses["2"]["slave_shards"]) == ([1], [2])
     # 10 GiB are provisioned on a node with 8 GiB.
@@ -182,3 +182,10 @@ async def test_pinning_requires_an_agent_that_reports_its_cores(client: httpx.As
     refused = await client.put("/v1/nodes/2", json={"cpu_pinning": {"mode": "numa"}})
     assert (refused.status_code, "Upgrade the agent" in refused.json()["description"]) == (400, True)
     assert (await client.put("/v1/nodes/2", json={"cpu_pinning": OFF})).status_code == 200
+
+
+async def test_deprecated_fields_follow_the_current_ones(client: httpx.AsyncClient) -> None:
+    node = (await client.get("/v1/nodes/1")).json()
+    assert (node["public_addr"], node["bigstore_driver"]) == ("", "")
+    assert (await client.put("/v1/nodes/1", json={**node, "external_addr": ["192.0.2.1"]})).status_code == 200
+    assert (await client.get("/v1/nodes/1")).json()["public_addr"] == "192.0.2.1"

@@ -1,6 +1,10 @@
 """Tests that requests which the published schema allows get replies that the schema describes."""
 
 import asyncio
+import json
+import typing
+from collections import abc
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -87,3 +91,16 @@ async def test_types_used_by_the_web_ui_are_complete(console: Console) -> None:
     assert bdb["properties"]["status"]["enum"][0] == "pending"
     assert set(components["BdbCreate"]["required"]) == {"name", "memory_size"}
     assert components["Shard"]["properties"]["uid"]["type"] == "string"
+
+
+def test_names_of_schemas_are_unique_in_generated_clients() -> None:
+    """Generators name a nested enum after its schema and field, and import names of `typing` next to the schemas."""
+    schemas = json.loads((Path(__file__).parents[4] / "docs/openapi.json").read_text())["components"]["schemas"]
+    nested = {
+        schema + "".join(part.capitalize() for part in field.split("_"))
+        for schema, content in schemas.items()
+        for field, description in content.get("properties", {}).items()
+        if "enum" in json.dumps(description)
+    }
+    assert not nested & set(schemas)
+    assert not {*typing.__all__, *abc.__all__} & set(schemas)
