@@ -11,6 +11,8 @@ export CARGO_NET_RETRY ?= 10
 
 bin := .venv/bin
 cargo := cd engine && cargo
+# Folder of Go, which only the Terraform provider needs; empty if it is not installed.
+go = $(dir $(or $(shell command -v go),$(wildcard /usr/local/go/bin/go)))
 # make test-all sets ALL: all tests run, and failed tests are not repeated.
 # Print the time of each Rust test, which the test harness of a stable compiler only reports with this variable.
 timed := --config 'target."cfg(all())".runner = "env RUSTC_BOOTSTRAP=1"'
@@ -117,6 +119,10 @@ test-older: proxy ## Test creation, failover and resharding with the distributio
 	@older=$$(PATH="$${PATH#$(CURDIR)/.venv/bin:}" command -v valkey-server) && $$older --version && \
 	  SHARDBOARD_ENGINE=$$older SHARDBOARD_TEST_DATABASE=sqlite $(bin)/pytest backend/tests $(parallel) -m older
 
+.PHONY: test-terraform
+test-terraform: proxy lint-terraform ## Test the Terraform provider with a running console, if Go is installed
+	@$(if $(go),PATH="$$PATH:$(go)" $(bin)/pytest -p no:schemathesis --quiet integrations/terraform)
+
 .PHONY: test-store
 test-store: workers := 2
 test-store: proxy ## Run the backend tests that depend on the store on a temporary PostgreSQL
@@ -157,7 +163,7 @@ bench: setup-tests ## Run the benchmarks and check their limits, including compa
 check: lint audit ## Run all static checks, and check dependencies for known vulnerabilities
 
 .PHONY: lint
-lint: lint-python lint-web-ui lint-engine lint-prose check-openapi check-migrations check-compose
+lint: lint-python lint-web-ui lint-engine lint-terraform lint-prose check-openapi check-migrations check-compose
 
 .PHONY: lint-python
 lint-python: tools
@@ -181,6 +187,12 @@ lint-engine: tools
 	@$(bin)/python scripts/check-modules
 	@$(cargo) fmt --check
 	@$(cargo) clippy --quiet --release --locked --all-targets -- -D warnings
+
+.PHONY: lint-terraform
+lint-terraform:
+	@echo "== Terraform provider: format, vet"
+	@$(if $(go),cd integrations/terraform && test -z "$$($(go)gofmt -l . | tee /dev/stderr)" && $(go)go vet ./..., \
+	  echo "Skipped: Go is not installed.")
 
 .PHONY: lint-prose
 lint-prose: tools

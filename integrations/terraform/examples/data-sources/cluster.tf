@@ -1,0 +1,1 @@
+data "shardboard_cluster" "this" {}

@@ -1,0 +1,3 @@
+data "shardboard_redis_acl" "full_access" {
+  name = "Full Access"
+}

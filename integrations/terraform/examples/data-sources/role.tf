@@ -1,0 +1,3 @@
+data "shardboard_role" "db_member" {
+  name = "DB Member"
+}

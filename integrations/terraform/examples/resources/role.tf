@@ -1,0 +1,4 @@
+resource "shardboard_role" "readers" {
+  name       = "readers"
+  management = "none"
+}
