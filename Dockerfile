@@ -6,6 +6,7 @@ WORKDIR /opt/shardboard
 COPY package.json package-lock.json ./
 COPY frontend/package.json frontend/
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund --workspace frontend
+COPY docs/guide docs/guide
 COPY frontend frontend
 RUN npm run build
 

@@ -1,5 +1,6 @@
 /** The form that creates a database: validation errors, and the curl command. */
 import { execFileSync } from 'node:child_process';
+import { examine } from '../appearance.ts';
 import { copiedBy } from '../clipboard.ts';
 import { expect, test } from '../fixtures.ts';
 import { CreatePage } from '../pages/create.ts';
@@ -115,4 +116,49 @@ test('the curl command has the same effect as the form', async ({ page }) => {
     shards_placement: 'sparse',
     memory_size: 2 ** 30,
   });
+});
+
+test('presets set the form completely, and the summary states the risks first', {
+  tag: '@slow',
+}, async ({ page }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('demo');
+  await form.memory.fill('2');
+  const preset = (name: string) => page.getByRole('button', { name: new RegExp(`^${name}`) });
+  const risks = form.plan.getByRole('list', { name: 'Risks' });
+  await preset('Durable').click();
+  await expect(preset('Durable')).toHaveAttribute('aria-pressed', 'true');
+  await expect(form.replication).toBeChecked();
+  await expect(risks).toContainText('No password');
+  await expect(risks).toContainText('Another database has the same name');
+  await expect(risks).not.toContainText('No replicas');
+  await preset('Benchmark').click();
+  await expect(preset('Durable')).toHaveAttribute('aria-pressed', 'false');
+  await expect(form.replication).not.toBeChecked();
+  await expect(form.clusterApi).toBeChecked();
+  await preset('Cache').click();
+  await expect(form.clusterApi).not.toBeChecked();
+  await expect(form.sharding).not.toBeChecked();
+  await expect(form.memory).toHaveValue('2');
+  await expect(risks).toContainText('No replicas and no persistence');
+  await examine(page, 'create-preset');
+  await form.replication.click();
+  await expect(preset('Cache')).toHaveAttribute('aria-pressed', 'false');
+});
+
+test('the focus moves to the first invalid field, and the unit stays at its field', {
+  tag: '@slow',
+}, async ({ page }) => {
+  const form = new CreatePage(page);
+  await form.open();
+  await form.name.fill('unit');
+  await form.memory.fill('99999999999999999999');
+  await form.submit.click();
+  await expect(form.memory).toBeFocused();
+  await expect(form.memory).toHaveAccessibleDescription(/Enter a number from 0/);
+  const [amount, unit] = [await form.memory.boundingBox(), await form.memoryUnit.boundingBox()];
+  expect(unit?.y).toBe(amount?.y);
+  expect(unit?.height).toBe(amount?.height);
+  await examine(page, 'create-error');
 });

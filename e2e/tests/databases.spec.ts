@@ -19,12 +19,12 @@ test('databases are filtered, and several are stopped and deleted at once', asyn
   expect(new URL(page.url()).searchParams.get('q')).toBe('several');
 
   await page.getByRole('button', { name: 'Columns' }).click();
-  await page.getByRole('checkbox', { name: 'Trend' }).uncheck();
+  await page.getByRole('checkbox', { name: 'Shards' }).uncheck();
   await page.keyboard.press('Escape');
-  await expect(page.getByRole('columnheader', { name: 'Trend' })).toHaveCount(0);
+  await expect(page.getByRole('columnheader', { name: 'Shards' })).toHaveCount(0);
   await page.reload();
   await expect(databases.row('several-1')).toBeVisible();
-  await expect(page.getByRole('columnheader', { name: 'Trend' })).toHaveCount(0);
+  await expect(page.getByRole('columnheader', { name: 'Shards' })).toHaveCount(0);
   await page.getByRole('button', { name: 'Throughput' }).click();
   await expect(page.getByRole('columnheader', { name: 'Throughput' })).toHaveAttribute(
     'aria-sort',
@@ -50,4 +50,20 @@ test('databases are filtered, and several are stopped and deleted at once', asyn
   await remove.getByRole('button', { name: 'Delete' }).click();
   await remove.getByRole('button', { name: 'Done' }).click();
   await expect(page.getByText('No matches').or(databases.row('demo'))).toBeVisible(GONE);
+});
+
+test('on a phone, databases are cards with all values', { tag: '@slow' }, async ({ page, api }) => {
+  await createSmall(api, 'on-card');
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto('/databases');
+  const card = page.getByRole('list', { name: 'Databases' }).getByRole('listitem');
+  const own = card.filter({ has: page.getByRole('link', { name: 'on-card' }) });
+  await expect(own).toContainText('Throughput');
+  await expect(own).toContainText('Endpoint');
+  const [pageWidth, contentWidth] = await page
+    .locator('#content')
+    .evaluate((main) => [main.clientWidth, main.scrollWidth]);
+  expect(contentWidth).toBe(pageWidth);
+  await examine(page, 'databases-cards');
+  await expect(page.getByRole('table', { name: 'Databases' })).toBeVisible();
 });

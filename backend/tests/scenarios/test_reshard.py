@@ -111,6 +111,19 @@ def test_resharding_under_load_survives_a_killed_console_and_agent(cluster: Loca
     database_helpers.delete(cluster, uid)
 
 
+@pytest.mark.slow
+def test_resharding_an_empty_database_raises_no_alarm(cluster: LocalCluster) -> None:
+    uid = database_helpers.create(cluster, database_helpers.request_body(2, replication=True))
+    database_helpers.wait_until_settled(cluster, uid)
+    newest = ok(cluster.api.get("/v1/logs", params={"order": "desc", "limit": 1}))[0]["uid"]
+    for count in (5, 2):
+        _wait_until_completed(cluster, _start_change(cluster, uid, count))
+    events = ok(cluster.api.get("/v1/logs", params={"bdb_uid": uid}))
+    alarms = [each for each in events if each["uid"] > newest and each["type"].startswith("alarm_")]
+    assert alarms == []
+    database_helpers.delete(cluster, uid)
+
+
 def test_all_slots_are_served_after_a_dead_primary_and_a_cancellation(cluster: LocalCluster) -> None:
     uid = database_helpers.create(cluster, database_helpers.request_body(3, replication=True))
     bdb = database_helpers.wait_until_settled(cluster, uid)

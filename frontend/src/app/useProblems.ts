@@ -1,12 +1,12 @@
 /** Current problems, from the state of objects, active alarms and open incidents. */
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { useActiveAlarms } from '@/api/alerting/health';
 import { nodesQuery } from '@/api/cluster/nodes';
 import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { shardsQuery } from '@/api/databases/shards';
 import { isEnded, useLatestIncidents } from '@/api/failures/incidents';
 import { activeAlarm } from '@/features/alarms/alarmText';
+import { useAlarms } from '@/features/alarms/useAlarms';
 import { findProblems, type Problem } from '@/features/overview/problems';
 import { databaseName } from '@/features/timeline/incidents/incidentText';
 
@@ -14,7 +14,7 @@ export function useProblems(): Problem[] {
   const nodes = useQuery(nodesQuery).data;
   const shards = useQuery(shardsQuery).data;
   const bdbs = useQuery(shownBdbsQuery).data;
-  const alarms = useActiveAlarms();
+  const alarms = useAlarms()?.open;
   const incidents = useLatestIncidents();
   return useMemo(() => {
     const names = new Map(bdbs?.map(({ uid, name }) => [uid, name]));

@@ -27,7 +27,7 @@ export function useNow(): number {
 }
 
 /** Return a value that depends on the current time. Renders only when the value changes. */
-function useTimeText<T extends string>(of: (now: number) => T): T {
+export function useTimeText<T extends string>(of: (now: number) => T): T {
   return useSyncExternalStore(
     subscribe,
     useCallback(() => of(clock.get()), [of]),

@@ -1,8 +1,9 @@
 """Endpoints for alarms, events and notifications."""
 
-from shardboard.api.alerting import alerts, events, webhooks
+from shardboard.api.alerting import alarms, alerts, events, webhooks
 
 ROUTERS = (
+    alarms.router,
     alerts.router,
     events.router,
     webhooks.router,

@@ -1,5 +1,6 @@
 """Endpoints of the cluster and its policy."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import Request
@@ -12,7 +13,10 @@ from shardboard.api.http.error_replies import error_responses
 from shardboard.api.http.login_throttle import login_change
 from shardboard.api.http.parameters import DryRun
 from shardboard.api.metrics.intervals import frame_values, newest_frame
+from shardboard.console import Console
+from shardboard.domain.cluster.cipher_suites import cipher_suites
 from shardboard.domain.metrics import machine
+from shardboard.errors import NotAcceptable
 from shardboard.schemas.alerting import alarms as health_schema
 from shardboard.schemas.cluster import cluster as schema
 from shardboard.services.cluster import cluster as service
@@ -31,11 +35,18 @@ async def get_cluster(viewer: AnyViewer, session: ReadSession, console: ConsoleD
     return JSONResponse(await _full_cluster(session, console, await cluster.load(session), viewer))
 
 
-@router.put("/cluster", response_model=schema.ClusterOverview, responses=error_responses())
+@router.put("/cluster", response_model=schema.ClusterOverview, responses=error_responses(406))
 async def update_cluster(
     admin: Admin, session: WriteSession, console: ConsoleDep, body: schema.ClusterUpdate
 ) -> JSONResponse:
-    """Change cluster settings. Read-only and unknown settings are ignored. Required role: `admin`."""
+    """Change cluster settings. Read-only and unknown settings are ignored. Cipher suites and certificates cannot be changed here.
+
+    Required role: `admin`.
+    """
+    for name, value in _transport_security(console).items():
+        if (body.model_extra or {}).get(name, value) != value:
+            message = f"{name} cannot be changed. `PUT /v1/cluster/certificates` installs a certificate of the console."
+            raise NotAcceptable("not_supported", message, field=name)
     changed = await service.update(session, body.changes(), admin)
     return JSONResponse(await _full_cluster(session, console, changed, admin))
 
@@ -65,7 +76,7 @@ async def restore_policy(admin: Admin, session: WriteSession) -> JSONResponse:
 async def get_health(viewer: AnyViewer, session: ReadSession) -> JSONResponse:
     """Return the active alarms, the most severe first."""
     open_alarms = [alarm for alarm in await events.list_open_alarms(session) if viewer.can_see_alarm(alarm)]
-    return JSONResponse(health_schema.render(open_alarms))
+    return JSONResponse(health_schema.render(open_alarms, datetime.now(UTC)))
 
 
 def render_cluster(row: Cluster, settings: Settings) -> dict[str, Any]:
@@ -87,4 +98,9 @@ async def _full_cluster(session: ReadSession, console: ConsoleDep, row: Cluster,
         "total_memory": sum(int(node.facts.get("total_memory", 0)) for node in node_rows if node.uid in machines),
         "used_memory": round(used_memory) if used_memory == used_memory else 0,
     }
-    return {**render_cluster(row, console.settings), **common}
+    return {**render_cluster(row, console.settings), **_transport_security(console), **common}
+
+
+def _transport_security(console: Console) -> dict[str, Any]:
+    """Return the fields about TLS, which cannot be changed. `proxy_certificate` is what clients of endpoints must trust."""
+    return {**cipher_suites(), "proxy_certificate": console.ca.ca_pem, "syncer_certificate": ""}

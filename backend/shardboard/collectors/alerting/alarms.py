@@ -7,7 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from shardboard.actions.bdb_parameters import ReshardParameters
 from shardboard.collectors import observations
+from shardboard.collectors.alerting.capacity_alarms import (
+    append_only_bytes,
+    append_only_databases,
+    read_capacity_alarms,
+)
 from shardboard.collectors.data.backup_alarms import read_backup_alarms
 from shardboard.collectors.metrics.live_metrics import LiveMetrics
 from shardboard.collectors.pulse import Pulses
@@ -15,6 +23,7 @@ from shardboard.domain.alerting import alarms, alert_settings, flash_alarms, thr
 from shardboard.domain.alerting.alarms import Alarm, AlarmKey, AlarmTracker, KeyCount, MonitoredShard
 from shardboard.domain.alerting.alert_settings import AlertSetting
 from shardboard.domain.alerting.threshold_alarms import Certificate
+from shardboard.domain.cluster.actions import ActionName
 from shardboard.domain.cluster.node_status import NodeHealth
 from shardboard.domain.cluster.policy import Policy
 from shardboard.domain.databases.bdb_status import IN_SERVICE, BdbStatus
@@ -27,7 +36,7 @@ from shardboard.kit.active_clock import ACTIVE
 from shardboard.kit.bus import Bus
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.alerting.events import Event
-from shardboard.state.cluster import cluster, nodes
+from shardboard.state.cluster import actions, cluster, nodes
 from shardboard.state.databases import bdbs, shards
 from shardboard.store.db import Store
 
@@ -57,6 +66,8 @@ class _StoredState:
     limits: dict[int, tuple[dict[str, AlertSetting], int]] = field(default_factory=dict)
     """Alert settings and memory limits in bytes, by database uid."""
     node_limits: dict[str, AlertSetting] = field(default_factory=dict)
+    append_only: frozenset[int] = frozenset()
+    """Uids of databases with append-only files, if the alert about their space is enabled."""
     memory: dict[int, int] = field(default_factory=dict)
     """Memory in bytes, by node uid."""
 
@@ -130,6 +141,7 @@ class AlarmCollector:
             stored_state.node_limits = alert_settings.settings_for_source("node", settings)
             parts: dict[int, list[MonitoredShard]] = defaultdict(list)
             rows = await shards.list_conditions(session)
+            new_shards = await _new_shards(session)
             for row in rows:
                 size = sum(last - first + 1 for first, last in slots.parse(row.slots))
                 shard_fields = (row.uid, row.node_uid, row.pair, row.current_role, row.observed_status)
@@ -140,6 +152,7 @@ class AlarmCollector:
                         in_sync=link == ShardLink.IDLE,
                         slots=size,
                         rejects_requests=link == ShardLink.CLUSTER_DOWN,
+                        is_new=row.uid in new_shards,
                     )
                 )
             flash: dict[int, int] = {}
@@ -195,6 +208,10 @@ class AlarmCollector:
                 datetime.now(UTC),
             )
             stored_state.structure += await read_backup_alarms(session, databases, datetime.now(UTC))
+            stored_state.append_only = append_only_databases(databases, stored_state.node_limits)
+            stored_state.structure += await read_capacity_alarms(
+                session, settings, databases, rows, machines, datetime.now(UTC)
+            )
         self._known = stored_state
 
     def _certificates(self, node_uids: Sequence[int]) -> list[Certificate]:
@@ -269,13 +286,15 @@ class AlarmCollector:
         _, raw = self._live.latest_raw()
         for bdb_uid, ram_size in self._known.on_flash.items():
             name, parts = self._known.databases[bdb_uid]
+            settings, _ = self._known.limits[bdb_uid]
             new_alarms += flash_alarms.database_alarms(
-                bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size
+                bdb_uid, name, self._live.latest("flash", str(bdb_uid)), ram_size, settings
             )
             for part in parts:
                 if part.uid not in tiers or part.uid not in raw:
                     continue
                 tier, started_at = tiers[part.uid], raw[part.uid]["started_at"]
+                new_alarms += flash_alarms.few_values_alarms(bdb_uid, name, part, settings, tier["values_ram"])
                 if started_at is not None:
                     errors = (tier["read_errors"] or 0.0) + (tier["checksum_errors"] or 0.0)
                     self._unreadable.record(part.uid, started_at, errors, now)
@@ -292,11 +311,18 @@ class AlarmCollector:
             new_alarms += threshold_alarms.database_alarms(
                 uid, name, settings, self._live.latest_known("bdbs", str(uid)), memory_size
             )
+        append_only = append_only_bytes(self._live, self._known.databases, self._known.append_only)
         for uid, memory in self._known.memory.items():
             storage, (_, flash) = self._known.storage[uid], self._known.flash.get(uid, (0, 0))
             latest = self._live.latest_known("nodes", str(uid))
             new_alarms += threshold_alarms.node_alarms(
-                uid, self._known.node_limits, latest, memory=memory, storage=storage, flash=flash
+                uid,
+                self._known.node_limits,
+                latest,
+                memory=memory,
+                storage=storage,
+                flash=flash,
+                aof=append_only[uid],
             )
         return new_alarms
 
@@ -358,6 +384,12 @@ class AlarmCollector:
             for key in ended:
                 if (span := spans.get(key)) is not None:
                     span.end()
+
+
+async def _new_shards(session: AsyncSession) -> set[int]:
+    """Return the uids of shards that running actions add to databases."""
+    resharding = await actions.list_unfinished(session, ActionName.RESHARD_BDB)
+    return {uid for action in resharding for uid in ReshardParameters.parse(action).new_shards}
 
 
 def _record_errors(

@@ -50,11 +50,16 @@ class DeliveryClient:
 
     @_contained
     async def send_event(self, row: Webhook, event: Event, what: webhooks.MessageKind, cluster: Cluster) -> None:
-        """Send one event to a webhook, to mail addresses or to a syslog server."""
+        """Send one event to a webhook, to mail addresses or to a syslog server. An alarm is sent again if its acknowledgement
+        expired."""
         delivery = f"{row.uid}-{event.uid}-{what}"
+        if what == "raised" and event.uid in row.raised and event.acknowledgement and event.acknowledgement.until:
+            delivery += f"-{int(event.acknowledgement.until.timestamp())}"
         match row.kind:
             case "email":
-                await self._mail(row, mails.event_mail(event, what, cluster.name, delivery), cluster)
+                await self._mail(
+                    row, mails.event_mail(event, what, cluster.name, delivery, cluster.settings.timezone), cluster
+                )
             case "syslog":
                 await self._syslog.send(row.url, row.ca, [syslog.event_message(event, what, cluster.name)])
             case _:

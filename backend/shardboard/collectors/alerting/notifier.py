@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from shardboard.collectors.alerting.delivery import DeliveryClient
 from shardboard.domain import backoff
 from shardboard.domain.access import audit as trail
+from shardboard.domain.acknowledgement import expired_between
 from shardboard.domain.alerting import alertmanager, webhooks
 from shardboard.driver.interfaces import DeliveryFailed
 from shardboard.errors import NotFound, Unavailable
@@ -156,12 +157,22 @@ class Notifier:
         else:
             for event in ended_alarms:
                 await self._deliver(row, event, "ended", cluster)
+            await self._send_reminders(row, active_alarms, cluster)
             for event in unsent_events:
                 await self._deliver(row, event, webhooks.state(event), cluster)
         if new_events or missing:
             await self._record_position(
                 row.uid, last_sent_uid=max((event.uid for event in new_events), default=0), ended=missing
             )
+
+    async def _send_reminders(self, row: Webhook, active_alarms: Sequence[Event], cluster: Cluster) -> None:
+        """Send active alarms again whose acknowledgements have expired since the last reminder."""
+        now, reminded_at = self._now(), row.reminded_at or row.created_at
+        due = [event for event in active_alarms if expired_between(event.acknowledgement, reminded_at, now)]
+        for event in due:
+            await self._deliver(row, event, "raised", cluster)
+        if due:
+            await self._record_position(row.uid, reminded_at=now)
 
     async def _send_alerts(
         self, row: Webhook, ended: list[Event], active: list[Event], news: list[Event], cluster: Cluster
@@ -212,6 +223,7 @@ class Notifier:
         raised: Sequence[int] = (),
         ended: Sequence[int] = (),
         sent_at: datetime | None = None,
+        reminded_at: datetime | None = None,
     ) -> None:
         async with self._store.begin() as session:
             row = await state.by_uid(session, uid)
@@ -219,9 +231,11 @@ class Notifier:
                 return
             row.last_sent_uid = max(row.last_sent_uid, last_sent_uid)
             if raised:
-                row.raised = [*row.raised, *raised]
+                row.raised = [*row.raised, *(each for each in raised if each not in row.raised)]
             if ended:
                 row.raised = [each for each in row.raised if each not in ended]
+            if reminded_at is not None:
+                row.reminded_at = reminded_at
             if sent_at is not None:
                 row.last_sent_at, row.failures, row.last_error = sent_at, 0, ""
 

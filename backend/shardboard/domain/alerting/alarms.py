@@ -98,6 +98,8 @@ class MonitoredShard:
     slots: int
     rejects_requests: bool = False
     """True for a primary that is up and rejects requests because its cluster state is not ok."""
+    is_new: bool = False
+    """True for a shard that a running action adds. The action waits for it, and fails if it does not serve."""
 
 
 def database_alarms(
@@ -112,7 +114,8 @@ def database_alarms(
     """Return the alarms of a database: pairs without a primary, with a primary that rejects requests, with two primaries, without
     a replica, or with both copies on one node. `zones` are the zones of the nodes if the database is rack-aware.
 
-    Pairs without slots serve no requests: an operation has just started their shards, or is about to remove them.
+    Pairs without slots serve no requests: an operation has just started their shards, or is about to remove them. A new primary can
+    get slots before its state and its replica are observed again, so new shards raise an alarm only if they are down.
     """
     pairs: dict[int, list[MonitoredShard]] = defaultdict(list)
     for part in shard_statuses:
@@ -128,7 +131,10 @@ def database_alarms(
             Alarm("alarm_slots_uncovered", f"{subject} not served: no primary was up.", "ERROR", uid, details=details)
         )
     rejecting = sorted(
-        part.uid for members in serving.values() for part in members if _is_primary(part) and part.rejects_requests
+        part.uid
+        for members in serving.values()
+        for part in members
+        if _is_primary(part) and part.rejects_requests and not part.is_new
     )
     if rejecting:
         shards = ", ".join(f"redis:{part}" for part in rejecting)
@@ -141,7 +147,7 @@ def database_alarms(
     if zones is not None:
         alarms += _zone_alarms(uid, name, pairs, zones)
     without_replica = sorted(
-        pair for pair, members in serving.items() if not any(_is_replica(part) for part in members)
+        pair for pair, members in serving.items() if not any(_is_replica(part) or part.is_new for part in members)
     )
     if replicated and without_replica:
         description = f"{len(without_replica)} of {len(serving)} primaries of {name} had no running replica."

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from shardboard.domain.acknowledgement import Acknowledgement
 from shardboard.domain.placement.shard_role import ShardRole
 
 BEFORE_MS = 5_000
@@ -47,6 +48,8 @@ class LogEvent(Protocol):
     def action_uid(self) -> str | None: ...
     @property
     def details(self) -> Mapping[str, Any]: ...
+    @property
+    def acknowledgement(self) -> Acknowledgement | None: ...
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from shardboard.domain.cluster import license_terms
 from shardboard.domain.cluster.node_status import AgentStatus, NodeDuty
 from shardboard.domain.databases.shard_status import ShardLink, ShardStatus, is_ready
 from shardboard.domain.failures import availability
 from shardboard.domain.failures.availability import AvailabilityFault, CopyStatus
 from shardboard.domain.placement.shard_role import ShardRole
 from shardboard.schemas.alerting import alarms as health
-from shardboard.schemas.cluster import license  # noqa: A004 - name in the Redis Enterprise REST API
 from shardboard.schemas.row_protocols import BdbRow, ClusterRow, EventRow, NodeRow, ShardRow
 from shardboard.schemas.timestamps import iso
 
@@ -158,16 +158,16 @@ def cluster(
         infos = [each for each in infos if each["status"] != "active"]
     return {
         "fqdn": row.name,
-        "status": health.render(alarms)["status"],
+        "status": health.status(alarms),
         "license": {
             "expired": False,
             "shards_in_use": len(shards),
             "ram_shards_in_use": len(shards) - on_flash,
             "flex_shards_in_use": on_flash,
-            "shards_limit": license.UNLIMITED,
-            "ram_shards_limit": license.UNLIMITED,
-            "flex_shards_limit": license.UNLIMITED,
-            "valid_until": license.NEVER,
+            "shards_limit": license_terms.UNLIMITED,
+            "ram_shards_limit": license_terms.UNLIMITED,
+            "flex_shards_limit": license_terms.UNLIMITED,
+            "valid_until": iso(license_terms.NEVER),
         },
         "certificates": [],
         "nodes": shown_nodes,

@@ -8,11 +8,13 @@ from sqlalchemy import JSON, ColumnElement, Dialect, Index, TypeDecorator, and_,
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Mapped, Session, mapped_column, validates
 
+from shardboard.domain.acknowledgement import Acknowledgement
 from shardboard.domain.alerting import event_details
 from shardboard.state.cluster.actions import Action
 from shardboard.state.databases.shards import Shard
 from shardboard.store.db import Base, UtcDateTime
 
+ALARM_PREFIX = "alarm_"
 LOOP_FAILED = "alarm_loop_failed"
 """Alarm about a background loop of the console; raised and ended by its supervisor."""
 UNKNOWN_NODE = "alarm_unknown_node"
@@ -49,6 +51,19 @@ class EventDetails(TypeDecorator[dict[str, Any]]):
         return event_details.with_current_names(value) if value is not None else None
 
 
+class AcknowledgementJson(TypeDecorator[Acknowledgement]):
+    """An `Acknowledgement` as JSON; NULL without one."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Acknowledgement | None, dialect: Dialect) -> dict[str, Any] | None:
+        return value.stored() if value is not None else None
+
+    def process_result_value(self, value: dict[str, Any] | None, dialect: Dialect) -> Acknowledgement | None:
+        return Acknowledgement.parse(value) if value is not None else None
+
+
 class Event(Base):
     """A point in time, or a period if `ended_at` is set. `type` is a name of the REST reference (3.7) if there is one."""
 
@@ -77,6 +92,8 @@ class Event(Base):
     details: Mapped[dict[str, Any]] = mapped_column(EventDetails, default=dict)
     is_open: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Copy of `details["open"]` that can be indexed."""
+    acknowledgement: Mapped[Acknowledgement | None] = mapped_column(AcknowledgementJson)
+    """Of an alarm. It is no longer relevant when the alarm has ended."""
 
     @validates("details")
     def _set_is_open(self, _name: str, details: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +257,7 @@ async def end_console_backup_alarm(session: AsyncSession) -> None:
 
 async def list_open_alarms(session: AsyncSession) -> Sequence[Event]:
     """Return all active alarms."""
-    query = select(Event).where(_OPEN, Event.type.startswith("alarm_", autoescape=True))
+    query = select(Event).where(_OPEN, Event.type.startswith(ALARM_PREFIX, autoescape=True))
     return (await session.execute(query)).scalars().all()
 
 

@@ -35,6 +35,8 @@ class Webhook(Base):
     """Uid of the newest event, or line of the audit log, that was sent or did not match the filters."""
     raised: Mapped[list[int]] = mapped_column(JSON, default=list)
     """Uids of events whose start was sent and whose end was not."""
+    reminded_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    """Alarms whose acknowledgements expired until then were sent again."""
     failures: Mapped[int] = mapped_column(default=0)
     """Consecutive failures since the last success."""
     last_error: Mapped[str] = mapped_column(default="")

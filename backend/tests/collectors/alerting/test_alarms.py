@@ -8,6 +8,8 @@ import pytest
 from backend.tests.collectors.samples import sample, shard
 from backend.tests.support import active_database
 
+from shardboard.actions import queue
+from shardboard.actions.bdb_parameters import ReshardParameters
 from shardboard.collectors.alerting.alarms import AlarmCollector
 from shardboard.collectors.metrics import live_metrics
 from shardboard.collectors.metrics.live_metrics import shard_places
@@ -15,11 +17,13 @@ from shardboard.collectors.pulse import Pulses
 from shardboard.console import Console
 from shardboard.contract import NODE_FIELDS, TIER_FIELDS
 from shardboard.domain.alerting import alarms
+from shardboard.domain.cluster.actions import ActionName, ActionStatus
 from shardboard.driver.fake_agents import FakeAgents
 from shardboard.state.alerting import events, webhooks
 from shardboard.state.alerting.events import Event
 from shardboard.state.alerting.webhooks import Webhook
 from shardboard.state.cluster import cluster
+from shardboard.state.cluster.actions import Action
 from shardboard.state.cluster.nodes import Node
 from shardboard.state.databases import bdbs, shards
 
@@ -118,6 +122,35 @@ async def test_primaries_that_refuse_requests_raise_an_alarm(
     await poll(collector, 5)
     [span] = await alarm_events(console)
     assert span.ended_at is not None
+
+
+async def test_new_primaries_of_a_resharding_raise_no_alarm_until_it_ends(
+    console: Console, agents: FakeAgents, pulses: Pulses
+) -> None:
+    collector = make_collector(console, pulses)
+    await active_database.set_observed_state(console, 1, link="cluster_down")
+    async with console.store.begin() as session:
+        await cluster.load_for_update(session)
+        parameters = ReshardParameters(
+            desired={}, new_shards=(1,), removed_shards=0, shards=6, total=1, count_before=2, memory_before=1
+        )
+        action = queue.enqueue(
+            session,
+            ActionName.RESHARD_BDB,
+            object_uid=1,
+            description="Reshard",
+            originator="ann",
+            deadline=timedelta(hours=1),
+            params=parameters,
+        )
+    for now in (0, 1, LONG_TIME):
+        await poll(collector, now)
+    assert await alarm_events(console) == []
+    async with console.store.begin() as session:
+        (await session.get_one(Action, action.uid)).status = ActionStatus.COMPLETED
+    for now in (LONG_TIME + 1, LONG_TIME + 5):
+        await poll(collector, now)
+    assert [each.type for each in await alarm_events(console)] == ["alarm_shards_refuse"]
 
 
 async def test_a_new_console_continues_open_alarms_without_duplicates(

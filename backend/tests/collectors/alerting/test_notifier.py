@@ -17,6 +17,7 @@ from shardboard.domain.alerting.mails import MailServer
 from shardboard.driver.interfaces import DeliveryFailed
 from shardboard.errors import NotFound, Unavailable
 from shardboard.services.access.authorization import Principal
+from shardboard.services.alerting import acknowledgements
 from shardboard.services.alerting import webhooks as service
 from shardboard.state.access import audit
 from shardboard.state.access.audit import AuditContext
@@ -169,6 +170,41 @@ async def test_an_alarm_and_its_end_are_sent_once(console: Console, notifier: No
         await notifier.send_due()
     assert receiver.got[1:] == [("ended", "alarm_clock")]
     assert (await webhook_row(console, uid)).raised == []
+
+
+async def test_an_acknowledged_alarm_is_sent_again_when_the_acknowledgement_expires(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
+) -> None:
+    uid = await add_webhook(console)
+    alarm = await record_event(console, open=True)
+    await notifier.send_due()
+    async with console.store.begin() as session:
+        await acknowledgements.acknowledge(session, alarm, ADMIN, note="", minutes=60, assigned_to=None)
+    await notifier.send_due()
+    assert receiver.got == [("raised", "alarm_clock")]
+    clock.ahead += timedelta(hours=2)
+    for _ in range(2):
+        await notifier.send_due()
+    assert receiver.got[1:] == [("raised", "alarm_clock")]
+    assert len(set(receiver.deliveries)) == 2, "receivers must not discard it as a duplicate"
+    assert (await webhook_row(console, uid)).raised == [alarm]
+    await end_event(console, alarm)
+    await notifier.send_due()
+    assert receiver.got[2:] == [("ended", "alarm_clock")]
+
+
+async def test_the_end_of_an_acknowledged_alarm_is_sent(
+    console: Console, notifier: Notifier, receiver: FakeReceiver, clock: FakeClock
+) -> None:
+    await add_webhook(console)
+    alarm = await record_event(console, open=True)
+    await notifier.send_due()
+    async with console.store.begin() as session:
+        await acknowledgements.acknowledge(session, alarm, ADMIN, note="", minutes=60, assigned_to=None)
+    await end_event(console, alarm)
+    clock.ahead += timedelta(hours=2)
+    await notifier.send_due()
+    assert receiver.got == [("raised", "alarm_clock"), ("ended", "alarm_clock")]
 
 
 async def test_events_are_sent_in_order(console: Console, notifier: Notifier, receiver: FakeReceiver) -> None:

@@ -86,6 +86,15 @@ def test_new_shards_of_an_operation_raise_no_alarm(changes: dict[str, object]) -
     assert "ERROR" in {alarm.severity for alarm in alarms_by_type([*PARTS, with_slots]).values()}
 
 
+def test_new_shards_of_a_running_action_raise_no_alarm_after_they_get_slots() -> None:
+    """Slots without keys move within milliseconds, before the new primary is observed again."""
+    fields = {"uid": 5, "node_uid": 1, "pair": 2, "role": "master", "status": "ok", "in_sync": False, "slots": 1}
+    rejecting = MonitoredShard(**fields, rejects_requests=True, is_new=True)
+    assert alarms_by_type([*PARTS, rejecting]) == {}
+    down = MonitoredShard(**(fields | {"status": "down"}), is_new=True)
+    assert "alarm_slots_uncovered" in alarms_by_type([*PARTS, down]), "its slots are not served"
+
+
 def test_two_primaries_of_one_pair_raise_an_alarm() -> None:
     alarm = alarms_by_type(parts_with(3, role="master"))["alarm_two_primaries"]
     assert alarm.description == (

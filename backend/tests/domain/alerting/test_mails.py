@@ -28,6 +28,7 @@ class Event:
     shard_uid: int | None = None
     action_uid: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    acknowledgement: None = None
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,8 @@ def test_headers_stay_on_one_line_for_any_text(text: str) -> None:
     assert "\n" not in message["Subject"]
     assert len(message["Subject"]) <= mails.MAX_SUBJECT_LENGTH
     assert message.as_bytes()
+
+
+def test_times_are_in_the_time_zone_of_the_cluster() -> None:
+    lines = mails.event_mail(Event(), "raised", "prod", "3-812-raised", "Europe/Berlin").get_content().splitlines()
+    assert "Started: 2026-11-26 11:00:00 CET" in lines

@@ -35,6 +35,7 @@ class Event:
     shard_uid: int | None = None
     action_uid: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
+    acknowledgement: None = None
 
 
 def test_audit_log_entry_is_formatted() -> None:

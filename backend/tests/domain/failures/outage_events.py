@@ -32,6 +32,7 @@ class Event:
     shard_uid: int | None = None
     action_uid: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    acknowledgement: None = None
 
 
 @dataclass

@@ -1,7 +1,7 @@
 // @dom
 import { MantineProvider } from '@mantine/core';
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { render, screen, within } from '@testing-library/react';
+import { fireEvent, render, screen, waitFor, within } from '@testing-library/react';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { sessionQuery } from '@/api/access/session';
 import type { LogEvent, Session } from '@/api/types';
@@ -30,15 +30,18 @@ const alarm = (uid: number, part: Partial<LogEvent>): LogEvent =>
   }) as LogEvent;
 
 const replies: Record<string, unknown> = {};
+let sent: { path: string; body: unknown }[];
 
 beforeEach(() => {
   history.events = [];
+  sent = [];
   Object.assign(replies, {
     '/v1/bdbs': [{ uid: 1, name: 'orders' }],
-    '/v1/cluster/health': { status: 'ok', alarms: [] },
+    '/v1/cluster/health': { status: 'ok', alarms: [], acknowledged: 0 },
   });
-  vi.stubGlobal('fetch', async (path: string) => {
+  vi.stubGlobal('fetch', async (path: string, init?: RequestInit) => {
     const [bare = ''] = path.split('?');
+    if (init?.method === 'POST') sent.push({ path: bare, body: JSON.parse(String(init.body)) });
     return replies[bare] === undefined
       ? Response.json(
           { error_code: 'x', description: 'The store is unavailable.' },
@@ -85,6 +88,63 @@ describe('AlarmTables', () => {
     expect(found.some((row) => row.includes('It was socluster'))).toBe(true);
     expect(found.some((row) => row.includes('database 9 (deleted)'))).toBe(true);
     expect(screen.getByText('node 2')).toBeTruthy();
+  });
+
+  it('separates acknowledged alarms and shows their assignee, note, and expiry', async () => {
+    const acknowledgement = {
+      username: 'ann',
+      assigned_to: 'bob',
+      note: 'Disk ordered.',
+      time: new Date(T0).toISOString(),
+      until: '2999-01-02T03:04:05Z',
+      until_ms: Date.parse('2999-01-02T03:04:05Z'),
+    };
+    const expired = { ...acknowledgement, until: new Date(T0).toISOString(), until_ms: T0 };
+    replies['/v1/cluster/health'] = {
+      status: 'warning',
+      acknowledged: 1,
+      alarms: [
+        alarm(1, { node_uid: 1, acknowledgement }),
+        alarm(2, { node_uid: 2 }),
+        alarm(3, { node_uid: 3, acknowledgement: expired }),
+      ],
+    };
+    show();
+    await screen.findByText('node 1');
+    const choose = (value: string) =>
+      fireEvent.change(screen.getByLabelText('Show'), { target: { value } });
+    choose('acknowledged');
+    expect(rows('Active alarms')).toHaveLength(1);
+    expect(rows('Active alarms')[0]).toMatch(/Assigned to bob.*Disk ordered.*By ann/);
+    choose('open');
+    expect(rows('Active alarms')).toHaveLength(2);
+    expect(rows('Active alarms').some((row) => row.includes('expired'))).toBe(true);
+    choose('own');
+    expect(screen.getByText('No such alarms')).toBeTruthy();
+  });
+
+  it('acknowledges an alarm', async () => {
+    replies['/v1/cluster/health'] = { status: 'warning', alarms: [alarm(7, { node_uid: 1 })] };
+    replies['/v1/users'] = [];
+    replies['/v1/alarms/7/acknowledgement'] = {};
+    show();
+    fireEvent.click(await screen.findByRole('button', { name: 'Acknowledge…' }));
+    const dialog = await screen.findByRole('dialog');
+    fireEvent.change(within(dialog).getByLabelText('Note'), { target: { value: 'On it' } });
+    fireEvent.change(within(dialog).getByLabelText('Expires'), { target: { value: '60' } });
+    fireEvent.click(within(dialog).getByRole('button', { name: 'Acknowledge' }));
+    await waitFor(() =>
+      expect(sent).toEqual([
+        { path: '/v1/alarms/7/acknowledgement', body: { note: 'On it', minutes: 60 } },
+      ]),
+    );
+  });
+
+  it('does not let viewers acknowledge alarms', async () => {
+    replies['/v1/cluster/health'] = { status: 'warning', alarms: [alarm(7, { node_uid: 1 })] };
+    show('cluster_viewer');
+    const button = await screen.findByRole('button', { name: 'Acknowledge…' });
+    expect(button.hasAttribute('disabled')).toBe(true);
   });
 
   it('shows an empty state without active alarms', async () => {

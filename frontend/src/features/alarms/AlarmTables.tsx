@@ -1,9 +1,10 @@
 /** Tables of the active alarms and of the alarms that ended in the selected time range. */
+import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useMemo } from 'react';
-import { usePermission } from '@/api/access/session';
-import { healthQuery, useActiveAlarms } from '@/api/alerting/health';
+import { useMemo, useState } from 'react';
+import { sessionQuery, usePermission } from '@/api/access/session';
+import { healthQuery } from '@/api/alerting/health';
 import { shownBdbsQuery } from '@/api/databases/bdbs';
 import { endOf, startOf } from '@/api/failures/eventSpans';
 import { messageOf } from '@/api/http';
@@ -15,8 +16,14 @@ import { Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
-import { type Column, DataTable } from '@/ui/table/DataTable';
+import { CardTable } from '@/ui/table/CardTable';
+import type { Column } from '@/ui/table/DataTable';
+import { AcknowledgeDialog } from './AcknowledgeDialog';
+import { AcknowledgementText } from './AcknowledgementText';
+import { AlarmActions } from './AlarmActions';
+import classes from './alarms.module.css';
 import { activeAlarm } from './alarmText';
+import { useAlarms } from './useAlarms';
 
 type Names = ReadonlyMap<number, string>;
 
@@ -32,12 +39,67 @@ export function AlarmTables() {
   );
 }
 
+type Filter = 'all' | 'open' | 'acknowledged' | 'own';
+
 function ActiveAlarms({ names }: { names: Names }) {
-  const alarms = useActiveAlarms();
+  const alarms = useAlarms();
   const { error } = useQuery(healthQuery);
+  const user = useQuery(sessionQuery).data?.username;
+  const [filter, setFilter] = useState<Filter>('all');
+  const [editing, setEditing] = useState<LogEvent | null>(null);
   if (error && !alarms)
     return <EmptyState title="Alarms could not be loaded">{messageOf(error)}</EmptyState>;
-  const columns: Column<LogEvent>[] = [
+  const { open = [], acknowledged = [] } = alarms ?? {};
+  const all = [...open.toSorted(worstFirst), ...acknowledged.toSorted(worstFirst)];
+  const own = all.filter(({ acknowledgement: each }) => each && each.assigned_to === user);
+  const shown = { all, open, acknowledged, own };
+  const hasFilter = all.some(({ acknowledgement }) => acknowledgement);
+  const columns = activeColumns(names, acknowledged, setEditing);
+  return (
+    <Card
+      title="Active alarms"
+      flush
+      headerEnd={
+        hasFilter && (
+          <NativeSelect
+            aria-label="Show"
+            size="xs"
+            value={filter}
+            onChange={(event) => setFilter(event.currentTarget.value as Filter)}
+            data={FILTERS.map(({ value, label }) => ({
+              value,
+              label: `${label} (${shown[value].length})`,
+            }))}
+          />
+        )
+      }
+    >
+      <CardTable
+        head={['severity', 'alarm']}
+        label="Active alarms"
+        columns={columns}
+        rows={alarms && (hasFilter ? shown[filter] : all)}
+        rowKey={({ uid }) => uid}
+        empty={all.length > 0 ? <EmptyState title="No such alarms" /> : <NoAlarms />}
+      />
+      {editing && (
+        <AcknowledgeDialog
+          alarm={editing}
+          text={activeAlarm(editing, names).text}
+          onClose={() => setEditing(null)}
+        />
+      )}
+    </Card>
+  );
+}
+
+function activeColumns(
+  names: Names,
+  acknowledged: readonly LogEvent[],
+  onEdit: (alarm: LogEvent) => void,
+): Column<LogEvent>[] {
+  const isValid = (alarm: LogEvent) => acknowledged.includes(alarm);
+  return [
     ...common(names),
     {
       id: 'for',
@@ -46,24 +108,36 @@ function ActiveAlarms({ names }: { names: Names }) {
       sort: (alarm) => -startOf(alarm),
       cell: (alarm) => <Elapsed since={startOf(alarm)} />,
     },
+    {
+      id: 'acknowledged',
+      header: 'Acknowledged',
+      cell: (alarm) => <AcknowledgementText alarm={alarm} isValid={isValid(alarm)} />,
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      cell: (alarm) => (
+        <AlarmActions alarm={alarm} isAcknowledged={isValid(alarm)} onEdit={() => onEdit(alarm)} />
+      ),
+    },
   ];
+}
+
+const FILTERS: readonly { value: Filter; label: string }[] = [
+  { value: 'all', label: 'All' },
+  { value: 'open', label: 'Open' },
+  { value: 'acknowledged', label: 'Acknowledged' },
+  { value: 'own', label: 'Assigned to you' },
+];
+
+function NoAlarms() {
   return (
-    <Card title="Active alarms" flush>
-      <DataTable
-        label="Active alarms"
-        columns={columns}
-        rows={alarms?.toSorted(worstFirst)}
-        rowKey={({ uid }) => uid}
-        empty={
-          <EmptyState title="No active alarms">
-            <span>
-              Every second, the console checks nodes, shards, replication, memory, and flash, and
-              your alert thresholds for throughput, latency, and usage.
-            </span>
-          </EmptyState>
-        }
-      />
-    </Card>
+    <EmptyState title="No active alarms">
+      <span>
+        Every second, the console checks nodes, shards, replication, memory, and flash, and your
+        alert thresholds for throughput, latency, and usage.
+      </span>
+    </EmptyState>
   );
 }
 
@@ -94,7 +168,8 @@ function Ended({ names }: { names: Names }) {
   ];
   return (
     <Card title="Ended in this time range" flush>
-      <DataTable
+      <CardTable
+        head={['severity', 'alarm']}
         label="Ended in this time range"
         columns={columns}
         rows={rows}
@@ -131,7 +206,11 @@ function common(names: Names): Column<LogEvent>[] {
           <Status tone="attention">Warning</Status>
         ),
     },
-    { id: 'alarm', header: 'Alarm', cell: (alarm) => activeAlarm(alarm, names).text },
+    {
+      id: 'alarm',
+      header: 'Alarm',
+      cell: (alarm) => <span className={classes.text}>{activeAlarm(alarm, names).text}</span>,
+    },
     {
       id: 'of',
       header: 'Affects',

@@ -116,6 +116,8 @@ const ALARM_TEXTS: Record<string, AlarmText> = {
     `The storage of node ${node_uid} is nearly full: shards can neither start nor persist data`,
 };
 
+export const ALARM_TYPES: readonly string[] = Object.keys(ALARM_TEXTS);
+
 export function activeAlarm(alarm: LogEvent, names: ReadonlyMap<number, string>): ActiveAlarm {
   const { type, description, severity, bdb_uid: bdb, node_uid: node } = alarm;
   const name = bdb === undefined ? '' : (names.get(bdb) ?? `database ${bdb}`);

@@ -2,7 +2,7 @@
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { nodesQuery, outOfServiceReason } from '@/api/cluster/nodes';
 import { bdbsQuery, createBdb } from '@/api/databases/bdbs';
 import { isNameTaken } from '@/api/databases/displayNames';
@@ -10,14 +10,19 @@ import type { Bdb } from '@/api/types';
 import { clearSessionState, useSessionState } from '@/lib/sessionState';
 import { Card } from '@/ui/Card';
 import { CopyBlock } from '@/ui/Copy';
+import { focusFirstError } from '@/ui/forms/focusFirstError';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { textAtField, useSubmit } from '@/ui/forms/useSubmit';
+import { StatusIcon } from '@/ui/Status';
 import classes from '../databases.module.css';
 import { type FieldErrors, validate } from '../fields/validate';
 import { endpointOf } from '../status';
 import { Sections } from './CreateSections';
 import { type CreateDraft, changeDraft, EMPTY_DRAFT, toCurl, toRequest } from './createDraft';
+import { draftRisks } from './draftRisks';
 import { draftSummary } from './draftSummary';
+import { PresetChoice } from './PresetChoice';
+import { applyPreset, type Preset } from './presets';
 import { useCreatePreview } from './useCreatePreview';
 
 const DRAFT_KEY = 'create';
@@ -57,6 +62,7 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     Object.entries(allErrors).filter(([field]) => touched.has(field) || touched.has('*')),
   );
   if (failure?.field) shownErrors[failure.field] = textAtField(failure);
+  const risks = draftRisks(draft, nameTaken);
   const shownAtField = failure?.field !== undefined && failure.field in toRequest(draft);
 
   const update = (part: Partial<CreateDraft>, field: string) => {
@@ -64,6 +70,17 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
     setTouched((now) => new Set(now).add(field));
     create.clear();
   };
+
+  const choosePreset = (preset: Preset) => {
+    setDraft((now) => applyPreset(now, preset));
+    create.clear();
+  };
+
+  const form = useRef<HTMLFormElement>(null);
+  const failedField = failure?.field;
+  useEffect(() => {
+    if (failedField !== undefined && form.current) focusFirstError(form.current);
+  }, [failedField]);
 
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -74,8 +91,9 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
   };
 
   return (
-    <form className={classes.layout} onSubmit={submit} noValidate>
+    <form ref={form} className={classes.layout} onSubmit={submit} noValidate>
       <div className={classes.sections}>
+        <PresetChoice draft={draft} onChoose={choosePreset} />
         <Sections draft={draft} nameTaken={nameTaken} errors={shownErrors} update={update} />
         {failure && !shownAtField && (
           <Alert color="red" title="The console rejected the request" role="alert">
@@ -103,6 +121,16 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
       </div>
       <div className={classes.sidebar}>
         <Card title="Summary of the new database">
+          {risks.length > 0 && (
+            <ul className={classes.risks} aria-label="Risks">
+              {risks.map((risk) => (
+                <li key={risk}>
+                  <StatusIcon tone="attention" />
+                  <span>{risk}</span>
+                </li>
+              ))}
+            </ul>
+          )}
           <ul className={classes.plan}>
             {draftSummary(draft, blueprint).map((line) => (
               <li key={line}>{line}</li>
@@ -120,9 +148,4 @@ export function CreateForm({ onCreated }: { onCreated: (bdb: Bdb) => Promise<unk
       </div>
     </form>
   );
-}
-
-function focusFirstError(form: HTMLFormElement): void {
-  // After React has marked the fields.
-  requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }

@@ -101,6 +101,7 @@ function Capacity({ draft, errors, update }: SectionProps) {
           label="Runs on"
           description="On flash, rarely used values are moved out of RAM. Use it if only a small part of the data is used often."
           error={errors.bigstore}
+          data-invalid={errors.bigstore ? true : undefined}
         >
           <SegmentedControl
             aria-label="Runs on"
@@ -150,6 +151,7 @@ function HighAvailability({ draft, errors, update }: SectionProps) {
           description="Each primary has a replica on another node that takes over if its node fails. Doubles the number of shards; half of the memory limit is available for data."
           checked={draft.replication}
           error={errors.replication}
+          aria-invalid={errors.replication ? true : undefined}
           onChange={(event) => update({ replication: event.currentTarget.checked }, 'replication')}
         />
         <RackAwareness
@@ -178,6 +180,7 @@ function Clustering({ draft, errors, update }: SectionProps) {
           description="Cluster-aware clients send each command directly to the right node. Also selects sparse placement and a proxy on every node with primaries."
           checked={draft.oss_cluster}
           error={errors.oss_cluster}
+          aria-invalid={errors.oss_cluster ? true : undefined}
           onChange={(event) => update({ oss_cluster: event.currentTarget.checked }, 'oss_cluster')}
         />
         <NumberInput
@@ -266,6 +269,7 @@ function DurabilityAndAccess({ draft, errors, update }: SectionProps) {
             description="Clients must use TLS, and can verify the endpoint with the console CA."
             checked={draft.tls}
             error={errors.tls_mode}
+            aria-invalid={errors.tls_mode ? true : undefined}
             onChange={(event) => update({ tls: event.currentTarget.checked }, 'tls_mode')}
           />
           <NativeSelect

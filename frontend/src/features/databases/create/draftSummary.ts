@@ -18,11 +18,14 @@ export function draftSummary(
   return [
     shardText(primaries, draft.replication, draft.rack_aware === true),
     ...(blueprint ? [placementText(blueprint)] : []),
-    bytes > 0 ? memoryText(bytes, total, draft.replication) : 'No memory limit',
+    // Larger numbers are rejected.
+    ...(Number.isSafeInteger(bytes)
+      ? [bytes > 0 ? memoryText(bytes, total, draft.replication) : 'No memory limit']
+      : []),
     ...(draft.flash && bytes > 0 ? [flashText(bytes, draft.ram_percent, total)] : []),
     ...(primaries > 1 ? [slotText(primaries)] : []),
     accessText(draft),
-    durabilityText(draft),
+    ...(draft.durability === 'none' ? [] : [durabilityText(draft)]),
   ];
 }
 
@@ -79,7 +82,6 @@ function accessText(draft: CreateDraft): string {
 }
 
 function durabilityText(draft: CreateDraft): string {
-  if (draft.durability === 'none') return 'No persistence: data is kept in memory only';
   const label = DURABILITY.find(({ value }) => value === draft.durability)?.label ?? '';
   return `Persistence: ${label.charAt(0).toLowerCase()}${label.slice(1)}`;
 }

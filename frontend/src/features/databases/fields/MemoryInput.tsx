@@ -1,6 +1,7 @@
-/** Input of an amount of memory. The unit is inside the field, so that description and error refer to the amount. */
+/** Input of an amount of memory and its unit. Description and error belong to the amount. */
 import { NativeSelect, NumberInput } from '@mantine/core';
 import { MEMORY_UNITS, type MemoryUnit } from '../create/createDraft';
+import classes from '../databases.module.css';
 
 interface Props {
   description: string;
@@ -19,18 +20,19 @@ export function MemoryInput({ description, memory, unit, error, onChange }: Prop
       value={memory}
       hideControls
       onChange={(value) => onChange({ memory: value })}
-      rightSectionWidth={84}
-      rightSection={
-        <NativeSelect
-          variant="unstyled"
-          // Otherwise it inherits the width of its section, which leaves no space for the text.
-          rightSectionWidth={24}
-          aria-label="Memory unit"
-          value={unit}
-          onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
-          data={Object.keys(MEMORY_UNITS)}
-        />
-      }
+      // The margin depends on description and error, and would move the amount out of line with the unit.
+      styles={{ wrapper: { margin: 0 } }}
+      inputContainer={(amount) => (
+        <div className={classes.memory}>
+          {amount}
+          <NativeSelect
+            aria-label="Memory unit"
+            value={unit}
+            onChange={(event) => onChange({ memory_unit: event.currentTarget.value as MemoryUnit })}
+            data={Object.keys(MEMORY_UNITS)}
+          />
+        </div>
+      )}
     />
   );
 }

@@ -27,6 +27,7 @@ export function RackAwareness({ checked, replication, error, onChange }: Props) 
       // An existing setting can always be turned off.
       disabled={!checked && (!isAvailable || !replication)}
       error={error}
+      aria-invalid={error ? true : undefined}
       onChange={(event) => onChange(event.currentTarget.checked)}
     />
   );

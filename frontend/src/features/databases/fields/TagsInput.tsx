@@ -19,6 +19,7 @@ export function TagsInput({ tags, error, onChange }: Props) {
       labelElement="div"
       description="Custom labels, for example env: prod."
       error={error}
+      data-invalid={error ? true : undefined}
     >
       <div className={classes.tags}>
         {tags.map((tag, index) => (

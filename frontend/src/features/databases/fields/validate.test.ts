@@ -74,6 +74,17 @@ describe('validate', () => {
     },
   );
 
+  it.each([
+    ['memory_size', { memory: '9007199254740993', memory_unit: 'MiB' } as const],
+    ['memory_size', { memory: '9007199254740993', memory_unit: 'TiB' } as const],
+    ['shards_count', { sharding: true, shards_count: '9007199254740993' }],
+    ['io_threads', { io_threads: '9007199254740993' }],
+    ['port', { port: '12000.00000000000000001' }],
+    ['port', { port: '1e4' }],
+  ])('rejects a value of %s that a number cannot represent: %j', (field, part) => {
+    expect(errors(part)).toContain(field);
+  });
+
   it('rejects a name that another database has until the user accepts it', () => {
     const taken = { ...context, nameTaken: true };
     const draft = { ...EMPTY_DRAFT, name: 'demo' };

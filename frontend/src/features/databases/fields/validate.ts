@@ -68,7 +68,7 @@ export function tagsError(tags: readonly { key: string; value: string }[]): stri
 
 function portError(text: string, usedPorts: readonly number[]): string | undefined {
   if (!text.trim()) return undefined;
-  const port = Number(text);
+  const port = /^\d+$/.test(text.trim()) ? Number(text) : Number.NaN;
   if (!Number.isInteger(port) || port < PORT_MIN || port > PORT_MAX) {
     return `Enter a number from ${PORT_MIN} to ${PORT_MAX}, or leave the field empty.`;
   }

@@ -77,7 +77,7 @@ function show(bdbs = BDBS, role = 'admin') {
   const client = new QueryClient({ defaultOptions: { queries: { staleTime: Infinity } } });
   client.setQueryData(sessionQuery.queryKey, { role } as Session);
   client.setQueryData(bdbsQuery.queryKey, bdbs);
-  client.setQueryData(healthQuery.queryKey, { status: 'ok', alarms: [] });
+  client.setQueryData(healthQuery.queryKey, { status: 'ok', alarms: [], acknowledged: 0 });
   client.setQueryData(eventsQuery.queryKey, []);
   render(
     <MantineProvider>
@@ -135,6 +135,17 @@ describe('DatabaseList', () => {
     show();
     expect(screen.queryByRole('columnheader', { name: 'Endpoint' })).toBeNull();
     expect(screen.getByRole('columnheader', { name: 'Shards' })).toBeTruthy();
+  });
+
+  it('hides columns without content, and stores the choice of the user', async () => {
+    show(BDBS.map((each) => ({ ...each, tags: [] })));
+    expect(screen.queryByRole('columnheader', { name: 'Tags' })).toBeNull();
+    press('Columns');
+    fireEvent.click(await screen.findByLabelText('Tags'));
+    expect(screen.getByRole('columnheader', { name: 'Tags' })).toBeTruthy();
+    expect(localStorage.getItem('shardboard.databases.columns')).toBe('{"tags":true}');
+    fireEvent.click(screen.getByText('Show columns that fit'));
+    expect(screen.queryByRole('columnheader', { name: 'Tags' })).toBeNull();
   });
 
   it('submits an action for several databases and shows each result', async () => {

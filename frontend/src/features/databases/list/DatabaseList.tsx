@@ -15,7 +15,9 @@ import { BulkDialog } from './BulkDialog';
 import { BULK_ACTIONS, type BulkAction } from './bulkActions';
 import { DatabaseTable, useDatabaseColumns } from './DatabaseTable';
 import { filterDatabases, selectedDatabases } from './filterDatabases';
-import { useHiddenColumns } from './useHiddenColumns';
+import { type ColumnChoiceState, useColumnChoice } from './useColumnChoice';
+import { useFittingColumns } from './useFittingColumns';
+import type { DatabaseColumn } from './visibleColumns';
 
 interface Props {
   text: string;
@@ -29,10 +31,13 @@ const MIN_ROWS_FOR_TOOLS = 2;
 export function DatabaseList({ text, onText, empty }: Props) {
   const { data } = useQuery(shownBdbsQuery);
   const all = useDatabaseColumns();
-  const [hidden, hide] = useHiddenColumns();
+  const columnChoice = useColumnChoice();
   const [selection, setSelection] = useState<ReadonlySet<number>>(new Set());
   const [bulkAction, setBulkAction] = useState<BulkAction | null>(null);
   const may = usePermission('edit');
+  const hasTools = data !== undefined && data.length >= MIN_ROWS_FOR_TOOLS;
+  const hasSelection = may && hasTools;
+  const fitting = useFittingColumns(all, { choice: columnChoice.choice, hasSelection });
   const rows = useMemo(() => data && filterDatabases(data, text), [data, text]);
   const selected = selectedDatabases(selection, rows ?? []);
   const select = (uids: readonly number[], on: boolean) =>
@@ -44,10 +49,6 @@ export function DatabaseList({ text, onText, empty }: Props) {
       }
       return next;
     });
-  const columns = [
-    ...(may ? [selectionColumn(rows ?? [], selected, select)] : []),
-    ...all.filter(({ id }) => id === 'name' || !hidden.has(id)),
-  ];
   // The dialog stays open to show the results, even if the selected databases no longer exist.
   const dialog = bulkAction && (
     <BulkDialog
@@ -57,11 +58,11 @@ export function DatabaseList({ text, onText, empty }: Props) {
       onClose={() => setBulkAction(null)}
     />
   );
-  if (!data || data.length < MIN_ROWS_FOR_TOOLS) {
+  if (!hasTools) {
     return (
       <>
         <Card flush>
-          <DatabaseTable rows={data} columns={all} empty={empty} />
+          <DatabaseTable rows={data} fitting={fitting} empty={empty} />
         </Card>
         {dialog}
       </>
@@ -80,7 +81,7 @@ export function DatabaseList({ text, onText, empty }: Props) {
         <span className="dim" role="status">
           {text ? `${rows?.length} of ${data.length}` : plural(data.length, 'database')}
         </span>
-        <Columns all={all} hidden={hidden} onHide={hide} />
+        <Columns all={all} shown={fitting.columns} state={columnChoice} />
         {selected.length > 0 && (
           <fieldset className={classes.bulkBar}>
             <legend className="sr-only">Selected databases</legend>
@@ -102,7 +103,8 @@ export function DatabaseList({ text, onText, empty }: Props) {
       <Card flush>
         <DatabaseTable
           rows={rows}
-          columns={columns}
+          fitting={fitting}
+          selection={hasSelection ? selectionColumn(rows ?? [], selected, select) : undefined}
           empty={
             <EmptyState title="No matches">
               <span>
@@ -155,15 +157,14 @@ function selectionColumn(
   };
 }
 
-function Columns({
-  all,
-  hidden,
-  onHide,
-}: {
-  all: readonly Column<Bdb>[];
-  hidden: ReadonlySet<string>;
-  onHide: (id: string, hide: boolean) => void;
-}) {
+interface ColumnsProps {
+  all: readonly DatabaseColumn[];
+  shown: readonly DatabaseColumn[];
+  state: ColumnChoiceState;
+}
+
+function Columns({ all, shown, state: { choice, show, reset } }: ColumnsProps) {
+  const isAutomatic = Object.keys(choice).length === 0;
   return (
     <Popover position="bottom-end" trapFocus>
       <Popover.Target>
@@ -173,16 +174,19 @@ function Columns({
       </Popover.Target>
       <Popover.Dropdown className={classes.columnChoice} aria-label="Columns">
         {all
-          .filter(({ id }) => id !== 'name')
-          .map(({ id, header }) => (
+          .filter(({ priority }) => priority > 0)
+          .map((column) => (
             <Checkbox
-              key={id}
+              key={column.id}
               size="xs"
-              label={header}
-              checked={!hidden.has(id)}
-              onChange={(event) => onHide(id, !event.currentTarget.checked)}
+              label={column.header}
+              checked={shown.includes(column)}
+              onChange={(event) => show(column.id, event.currentTarget.checked)}
             />
           ))}
+        <Button variant="default" size="compact-xs" disabled={isAutomatic} onClick={reset}>
+          Show columns that fit
+        </Button>
       </Popover.Dropdown>
     </Popover>
   );

@@ -1,5 +1,4 @@
 /** Columns of the table of databases. */
-import { Badge } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Bdb } from '@/api/types';
 import { Figure } from '@/live/Figure';
@@ -8,13 +7,19 @@ import { CopyInline } from '@/ui/Copy';
 import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
 import type { Column } from '@/ui/table/DataTable';
+import classes from '../databases.module.css';
 import { bdbState, endpointOf, shardsText } from '../status';
+import { features, tagsText } from './databaseFeatures';
+import { FeatureIcons } from './FeatureIcons';
 import { LiveSpark } from './LiveSpark';
 import { MemoryMeter } from './MemoryMeter';
+import type { DatabaseColumn } from './visibleColumns';
 
-const STATUS: Column<Bdb> = {
+const STATUS: DatabaseColumn = {
   id: 'status',
   header: 'Status',
+  space: 110,
+  priority: 0,
   sort: (bdb) => bdbState(bdb).text,
   cell: (bdb) => {
     const { tone, text, title } = bdbState(bdb);
@@ -26,9 +31,11 @@ const STATUS: Column<Bdb> = {
   },
 };
 
-const NAME: Column<Bdb> = {
+const NAME: DatabaseColumn = {
   id: 'name',
   header: 'Name',
+  space: 130,
+  priority: 0,
   sort: (bdb) => bdb.name,
   cell: (bdb) => (
     <Link to="/databases/$uid/metrics" params={{ uid: String(bdb.uid) }}>
@@ -37,9 +44,11 @@ const NAME: Column<Bdb> = {
   ),
 };
 
-const SHARDS: Column<Bdb> = {
+const SHARDS: DatabaseColumn = {
   id: 'shards',
   header: 'Shards',
+  space: 80,
+  priority: 4,
   sort: (bdb) => bdb.shards_count,
   cell: (bdb) => (
     <span className="num" title="Number of primaries, with replicas in parentheses">
@@ -48,16 +57,20 @@ const SHARDS: Column<Bdb> = {
   ),
 };
 
-const SPARK: Column<Bdb> = {
+const SPARK: DatabaseColumn = {
   id: 'spark',
   header: 'Trend',
+  space: 115,
+  priority: 6,
   width: 140,
   cell: (bdb) => <LiveSpark uid={bdb.uid} label={`Throughput of ${bdb.name}`} />,
 };
 
-const ENDPOINT: Column<Bdb> = {
+const ENDPOINT: DatabaseColumn = {
   id: 'endpoint',
   header: 'Endpoint',
+  space: 175,
+  priority: 7,
   sort: (bdb) => endpointOf(bdb)?.port ?? 0,
   cell: (bdb) => {
     const endpoint = endpointOf(bdb);
@@ -66,40 +79,31 @@ const ENDPOINT: Column<Bdb> = {
   },
 };
 
-const FEATURES: Column<Bdb> = {
+const FEATURES: DatabaseColumn = {
   id: 'features',
   header: 'Features',
-  optional: true,
-  cell: (bdb) => (
-    <span style={{ display: 'inline-flex', gap: 4 }} title={features(bdb).join(', ')}>
-      {features(bdb).map((feature) => (
-        <Badge key={feature} variant="default" tt="none" fw={400} size="sm" flex="none">
-          {feature}
-        </Badge>
-      ))}
-    </span>
-  ),
+  space: 130,
+  priority: 9,
+  isEmpty: (bdbs) => bdbs.every((bdb) => features(bdb).length === 0),
+  cell: (bdb) => <FeatureIcons bdb={bdb} />,
 };
 
-const TAGS: Column<Bdb> = {
+const TAGS: DatabaseColumn = {
   id: 'tags',
   header: 'Tags',
-  optional: true,
-  cell: (bdb) => tagsText(bdb),
+  space: 180,
+  priority: 10,
+  isEmpty: (bdbs) => bdbs.every((bdb) => !bdb.tags?.length),
+  cell: (bdb) => {
+    const text = tagsText(bdb);
+    if (!text) return <Dash reason="No tags" />;
+    return (
+      <span className={classes.tagsText} title={text}>
+        {text}
+      </span>
+    );
+  },
 };
-
-export const tagsText = ({ tags }: Bdb): string =>
-  (tags ?? []).map(({ key, value }) => `${key}: ${value}`).join(', ');
-
-export function features(bdb: Bdb): string[] {
-  return [
-    bdb.bigstore && 'Flash',
-    bdb.replication && 'Replication',
-    bdb.oss_cluster && 'Cluster API',
-    bdb.data_persistence !== 'disabled' && 'Persistence',
-    bdb.tls_mode === 'enabled' && 'TLS',
-  ].filter((name): name is string => typeof name === 'string');
-}
 
 /** Sort by the live values at the time of the click. If rows moved every second, the table would be unreadable. */
 function liveSort(
@@ -114,13 +118,15 @@ function liveSort(
 }
 
 /** Return all columns, in the order of the Databases page. */
-export function columnsOf(source: Live): Column<Bdb>[] {
+export function columnsOf(source: Live): DatabaseColumn[] {
   return [
     STATUS,
     NAME,
     ENDPOINT,
     {
       id: 'memory',
+      space: 175,
+      priority: 2,
       header: 'Memory',
       width: 190,
       ...liveSort(source, 'bdbs', 'used_memory'),
@@ -129,6 +135,8 @@ export function columnsOf(source: Live): Column<Bdb>[] {
     SHARDS,
     {
       id: 'ops',
+      space: 110,
+      priority: 3,
       header: 'Throughput',
       align: 'right',
       width: 110,
@@ -137,6 +145,8 @@ export function columnsOf(source: Live): Column<Bdb>[] {
     },
     {
       id: 'p99',
+      space: 80,
+      priority: 5,
       header: 'P99',
       align: 'right',
       width: 80,
@@ -153,6 +163,9 @@ export function columnsOf(source: Live): Column<Bdb>[] {
     },
     {
       id: 'ram-hit',
+      space: 80,
+      priority: 8,
+      isEmpty: (bdbs) => !bdbs.some(({ bigstore }) => bigstore),
       header: 'RAM hit',
       align: 'right',
       width: 80,

@@ -1,7 +1,7 @@
 /** Filter and selection of the list of databases. Pure functions. */
 import type { Bdb } from '@/api/types';
 import { bdbState, endpointOf } from '../status';
-import { features, tagsText } from './databaseColumns';
+import { features, tagsText } from './databaseFeatures';
 
 /** Return the databases that contain every word of the text in their name, uid, state, endpoint, features or tags. */
 export function filterDatabases(bdbs: readonly Bdb[], text: string): Bdb[] {
