@@ -56,7 +56,10 @@ describe('format', () => {
 
   it('omits the unit that a heading shows', () => {
     expect(formatWithoutUnit('ops', 94_234).replaceAll('\u00a0', ' ')).toBe('94.2 k');
-    expect([formatWithoutUnit('latency', 2_345_000), unitLabel('latency')]).toEqual(['2345', 'ms']);
+    expect([formatWithoutUnit('latency', 2_345_000), unitLabel('latency')]).toEqual([
+      '2,345',
+      'ms',
+    ]);
     expect([formatWithoutUnit('ms', 0.3124), unitLabel('ms')]).toEqual(['0.312', 'ms']);
   });
 

@@ -41,10 +41,10 @@ export function isKnown(value: number | null | undefined): value is number {
 const DECIMALS = 3;
 const SMALLEST = 10 ** -DECIMALS;
 
-/** Round to three significant digits and at most three decimals, without trailing zeros. The integer part is never rounded. */
+/** Round to three significant digits and at most three decimals, without trailing zeros. The integer part is never rounded; its digits are grouped. */
 export function roundSignificant(value: number): string {
   const size = Math.abs(value);
-  if (size >= 100) return String(Math.round(value));
+  if (size >= 100) return Math.round(value).toLocaleString('en-US');
   if (size > 0 && size < SMALLEST / 2) return `<${SMALLEST}`;
   return String(Number(Number(value.toPrecision(3)).toFixed(DECIMALS)));
 }

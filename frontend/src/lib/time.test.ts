@@ -6,6 +6,7 @@ import {
   formatDateTime,
   formatDateTimeMs,
   formatPreciseDuration,
+  zoneName,
 } from './time';
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ');
@@ -46,5 +47,10 @@ describe('time', () => {
     expect(clock(at, 'utc')).toBe('04:03:07');
     expect(formatDateTime(at, 'utc')).toBe('2026-03-01 04:03:07 UTC');
     expect(formatDateTimeMs(at + 45.6, 'utc')).toBe('2026-03-01 04:03:07.045 UTC');
+  });
+
+  it('names the time zone instead of its offset, which changes during the year', () => {
+    expect(zoneName('utc')).toBe('UTC');
+    expect(zoneName('local')).toBe(Intl.DateTimeFormat().resolvedOptions().timeZone);
   });
 });

@@ -34,6 +34,10 @@ export function setClockOffset(milliseconds: number): void {
 /** Return the current time of the console's clock in epoch milliseconds. */
 export const consoleNow = (): number => Date.now() + offset;
 
+/** Return the name of a time zone. Unlike the offset from UTC, it applies to all times of a year. */
+export const zoneName = (zone: Zone): string =>
+  zone === 'utc' ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 const pad = (value: number): string => String(value).padStart(2, '0');
 
 /** 14:03:07 */

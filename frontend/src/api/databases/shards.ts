@@ -18,6 +18,13 @@ export function isPrimary({ role, actual_role: actual }: Shard): boolean {
   return (actual === 'master' || actual === 'slave' ? actual : role) === 'master';
 }
 
+/** Return the replicas that can be promoted in the place of a primary. */
+export const promotableReplicas = (primary: Shard, shards: readonly Shard[]): Shard[] =>
+  shards.filter(
+    ({ bdb_uid, pair, role, detailed_status: state }) =>
+      bdb_uid === primary.bdb_uid && pair === primary.pair && role === 'slave' && state === 'ok',
+  );
+
 export function useBdbShards(bdbUid: number) {
   return useQuery({
     ...shardsQuery,

@@ -16,7 +16,13 @@ import classes from './audit.module.css';
 import { authenticationText, OUTCOMES, requestText } from './auditText';
 
 const COLUMNS: Column<AuditLine>[] = [
-  { id: 'time', header: 'Time', width: 180, cell: ({ time }) => <Stamp time={time} /> },
+  {
+    id: 'time',
+    header: 'Time',
+    isTime: true,
+    width: 180,
+    cell: ({ time }) => <Stamp time={time} />,
+  },
   {
     id: 'who',
     header: 'User',

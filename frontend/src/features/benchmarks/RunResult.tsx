@@ -181,6 +181,7 @@ function Outages({ results }: { results: readonly BenchmarkResult[] }) {
           {
             id: 'began',
             header: 'Last successful request',
+            isTime: true,
             cell: ({ began }) => formatDateTime(began * 1000, zone),
           },
           {

@@ -1,4 +1,5 @@
 /** Restore points of all databases: the age of the newest one is the data that would be lost (RPO). */
+
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -7,9 +8,10 @@ import { backupsQuery, schedulesQuery } from '@/api/data/backups';
 import { allRestoreWindowsQuery } from '@/api/data/restores';
 import { keptBdbsQuery } from '@/api/databases/bdbs';
 import type { BackupScheduleState } from '@/api/types';
-import { format, formatExact } from '@/lib/format';
+import { formatExact } from '@/lib/format';
 import type { Zone } from '@/lib/time';
 import { Ago, Stamp } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
@@ -94,6 +96,7 @@ const columnsOf = ({ states, may, zone, onRestore }: ColumnOptions): Column<Reco
   {
     id: 'next',
     header: 'Next backup',
+    isTime: true,
     optional: true,
     cell: ({ bdb_uid }) => (
       <NextBackup state={states?.find((state) => state.bdb_uid === bdb_uid)} />
@@ -117,7 +120,7 @@ const columnsOf = ({ states, may, zone, onRestore }: ColumnOptions): Column<Reco
     cell: ({ bytes, count }) =>
       count ? (
         <span className="num" title={formatExact('bytes', bytes)}>
-          {format('bytes', bytes)}
+          <Bytes value={bytes} />
         </span>
       ) : (
         <Dash reason={NONE} />

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Incident } from '@/api/types';
-import { incidentSince, missReason, tourSteps } from './tour';
+import { type Conditions, incidentSince, tourSteps } from './tour';
 
 const T0 = 1_700_000_000_000;
 const incident = (part: Partial<Incident> = {}) =>
@@ -32,7 +32,7 @@ const demo = {
   promoted_after_ms: null,
 };
 
-const CONDITIONS = { now: T0 + 500, drillSeconds: 20 };
+const CONDITIONS: Conditions = { now: T0 + 500, drillSeconds: 20, busiest: () => undefined };
 const plain = (text: string | undefined) => text?.replaceAll('\u00a0', ' ');
 const steps = (of: Incident | undefined, now = CONDITIONS.now) =>
   tourSteps(2, of, { ...CONDITIONS, now });
@@ -105,18 +105,61 @@ describe('tourSteps', () => {
     expect(missed(undefined, T0 + 60_000)).toEqual([false, false, false, false, false]);
   });
 
-  it('explains a miss by a busy CPU, and only by it if the CPU was busy', () => {
-    const busy = missReason({ ...CONDITIONS, busiest: { node: 1, share: 1 } });
-    expect(plain(busy)).toContain('The CPU of node 1 was 100% busy');
-    const idle = missReason({ ...CONDITIONS, busiest: { node: 1, share: 0.3 } });
-    expect(plain(idle)).toContain('The CPU was not the cause: 30% at most');
-    expect(missReason(CONDITIONS)).not.toContain('CPU');
+  it('explains each miss by the CPU at the time of its step', () => {
+    const late = incident({
+      state: 'over',
+      databases: [{ ...demo, unserved_ms: 74_000 }],
+      failovers: [11, 12],
+      figures: promotedAfter(23_000),
+      returned_ms: T0 + 90_000,
+      ended_ms: T0 + 190_000,
+    } as Partial<Incident>);
+    const reasons = (busiest: Conditions['busiest']) =>
+      tourSteps(2, late, { ...CONDITIONS, now: T0 + 200_000, busiest }).map(({ reason }) =>
+        plain(reason),
+      );
+    // Busy until the node is back, idle during the resync.
+    const busiest = (from: number) => ({ node: 1, share: from < T0 + 80_000 ? 1 : 0.3 });
+    const busy = 'The CPU of node 1 was 100% busy at that time, so all processes were delayed.';
+    const idle = 'The CPU was not the cause: it was at most 30% busy at that time.';
+    expect(reasons(busiest)).toEqual([undefined, busy, busy, busy, idle]);
+    expect(reasons(() => undefined)[4]).toBe('The CPU usage at that time is unknown.');
   });
 
-  it('reports no client impact if no requests were sent', () => {
+  it('passes the time of each step', () => {
+    const spans: [number, number][] = [];
+    tourSteps(2, incident({ databases: [{ ...demo, unserved_since_ms: T0 + 100 }] }), {
+      ...CONDITIONS,
+      now: T0 + 60_000,
+      busiest: (from, to) => {
+        spans.push([from - T0, to - T0]);
+        return undefined;
+      },
+    });
+    expect(spans).toEqual([
+      [0, 60_000],
+      [0, 60_000],
+      [0, 60_000],
+    ]);
+  });
+
+  it('explains that a node without primaries has no failover', () => {
+    const [first] = steps(incident({ state: 'over', primaries: 0 }));
+    expect(first).toMatchObject({ isMissed: true, reason: 'The node had no primaries.' });
+  });
+
+  it('does not judge what was not measured', () => {
+    const step = steps(incident({ state: 'over', failovers: [11, 12] }))[1];
+    expect(step).toMatchObject({ isMissed: false, isUnmeasured: true });
+    expect(plain(step?.outcome)).toBe('2 replicas promoted; the time was not measured.');
+    const [, , quiet] = steps(incident({ databases: [demo], state: 'over' }));
+    expect(quiet).toMatchObject({ isMissed: false, isUnmeasured: true });
+  });
+
+  it('reports that no requests were delayed if none were measured', () => {
     expect(outcomes(incident({ databases: [demo] }))[2]).toBeUndefined();
     expect(outcomes(incident({ databases: [demo], state: 'over' }))[2]).toBe(
-      'No client impact was detected.',
+      'No delayed requests were measured.',
     );
   });
 });

@@ -14,6 +14,16 @@ export interface Step {
   outcome?: string | undefined;
   /** Whether the promise was missed; also while the step is not complete, as soon as it cannot be kept any more. */
   isMissed: boolean;
+  /** Why the promise was missed. */
+  reason?: string | undefined;
+  /** Whether the step is complete without a measurement that shows whether the promise was kept. */
+  isUnmeasured?: boolean | undefined;
+}
+
+export interface BusiestNode {
+  node: number;
+  /** Mean CPU usage (0 to 1). */
+  share: number;
 }
 
 /** Conditions of the tour that explain missed promises. */
@@ -22,8 +32,8 @@ export interface Conditions {
   now: number;
   /** Duration of the drill in seconds. */
   drillSeconds: number;
-  /** The node with the highest CPU usage (0 to 1) during the incident; undefined if it is unknown. */
-  busiest?: { node: number; share: number } | undefined;
+  /** Return the node with the highest CPU usage between two instants in epoch milliseconds; undefined if it is unknown. */
+  busiest: (from: number, to: number) => BusiestNode | undefined;
 }
 
 const PROMOTED_WITHIN_SECONDS = 1;
@@ -47,9 +57,10 @@ export function incidentSince(
     .sort((a, b) => a.began_ms - b.began_ms)[0];
 }
 
-interface Judgment {
+interface Judgment extends Pick<Step, 'isMissed' | 'isUnmeasured' | 'reason'> {
   outcome: string | undefined;
-  isMissed: boolean;
+  /** Epoch milliseconds in which the step took place; without them, the CPU usage does not explain a miss. */
+  span?: readonly [from: number, to: number];
 }
 
 const PENDING: Judgment = { outcome: undefined, isMissed: false };
@@ -59,8 +70,12 @@ export function tourSteps(
   incident: Incident | undefined,
   conditions: Conditions,
 ): Step[] {
-  const judge = (by: (incident: Incident, conditions: Conditions) => Judgment) =>
-    incident ? by(incident, conditions) : PENDING;
+  const judge = (by: (incident: Incident, conditions: Conditions) => Judgment) => {
+    const { span, ...judgment } = incident ? by(incident, conditions) : PENDING;
+    return judgment.isMissed && span
+      ? { ...judgment, reason: cpuReason(conditions.busiest(...span)) }
+      : judgment;
+  };
   return [
     {
       title: 'The node goes down',
@@ -98,43 +113,51 @@ export function tourSteps(
   ];
 }
 
-/** Return why promises were missed. */
-export function missReason({ busiest }: Conditions): string {
-  if (busiest && busiest.share >= BUSY)
-    return `The CPU of node ${busiest.node} was ${format('ratio', busiest.share)} busy, so all processes were delayed.`;
-  const cpu = busiest
-    ? ` The CPU was not the cause: ${format('ratio', busiest.share)} at most.`
-    : '';
-  return `The page of the incident shows when each step took place.${cpu}`;
+/** Return whether the CPU explains why a promise was missed. */
+function cpuReason(busiest: BusiestNode | undefined): string {
+  if (!busiest) return 'The CPU usage at that time is unknown.';
+  const { node, share } = busiest;
+  const usage = `${format('ratio', share)} busy at that time`;
+  return share >= BUSY
+    ? `The CPU of node ${node} was ${usage}, so all processes were delayed.`
+    : `The CPU was not the cause: it was at most ${usage}.`;
 }
 
 function lost({ primaries, replicas }: Incident): Judgment {
   const outcome = `${plural(primaries, 'primary', 'primaries')} and ${plural(replicas, 'replica')} lost.`;
-  return { outcome, isMissed: primaries === 0 };
+  return primaries
+    ? { outcome, isMissed: false }
+    : { outcome, isMissed: true, reason: 'The node had no primaries.' };
 }
 
 function promoted(
-  { failovers, figures, primaries, detected_ms, state }: Incident,
+  { failovers, figures, primaries, began_ms, detected_ms, state }: Incident,
   { now }: Conditions,
 ): Judgment {
+  const limit = PROMOTED_WITHIN_SECONDS * 1000;
   const after = figures.find(({ name }) => name === 'promoted')?.ms ?? null;
+  const span = [began_ms, after === null ? now : detected_ms + after] as const;
   const isMissing = failovers.length < primaries;
   if (isMissing && state !== 'over')
-    return { ...PENDING, isMissed: now - detected_ms > PROMOTED_WITHIN_SECONDS * 1000 };
+    return { ...PENDING, isMissed: now - detected_ms > limit, span: [began_ms, now] };
   const count = isMissing
     ? `${failovers.length} of ${plural(primaries, 'lost primary', 'lost primaries')} replaced`
     : `${plural(failovers.length, 'replica')} promoted`;
+  if (after === null && !isMissing)
+    return {
+      outcome: `${count}${failovers.length ? '; the time was not measured' : ''}.`,
+      isMissed: false,
+      isUnmeasured: true,
+    };
   const when = after === null ? '' : `, ${formatPreciseDuration(after / 1000)} after detection`;
-  return {
-    outcome: `${count}${when}.`,
-    isMissed: isMissing || (after ?? 0) > PROMOTED_WITHIN_SECONDS * 1000,
-  };
+  return { outcome: `${count}${when}.`, isMissed: isMissing || (after ?? 0) > limit, span };
 }
 
-function served({ databases, state }: Incident, { now }: Conditions): Judgment {
+function served({ began_ms, databases, state }: Incident, { now }: Conditions): Judgment {
   const limit = SERVED_WITHIN_SECONDS * 1000;
   const waiting = databases.flatMap(({ unserved_since_ms }) => unserved_since_ms ?? []);
-  if (waiting.length) return { ...PENDING, isMissed: now - Math.min(...waiting) > limit };
+  if (waiting.length)
+    return { ...PENDING, isMissed: now - Math.min(...waiting) > limit, span: [began_ms, now] };
   const known = databases.flatMap(({ name, uid, unserved_ms }) =>
     unserved_ms === null ? [] : { name: name ?? `database ${uid}`, unserved_ms },
   );
@@ -142,26 +165,28 @@ function served({ databases, state }: Incident, { now }: Conditions): Judgment {
     ({ name, unserved_ms }) =>
       `${name} was not served for ${formatPreciseDuration(unserved_ms / 1000)}`,
   );
+  const longest = Math.max(0, ...known.map(({ unserved_ms }) => unserved_ms));
   if (texts.length)
     return {
       outcome: `${texts.join(', ')}, measured at the endpoints.`,
-      isMissed: known.some(({ unserved_ms }) => unserved_ms > limit),
+      isMissed: longest > limit,
+      span: [began_ms, began_ms + longest],
     };
-  return {
-    outcome: state === 'down' ? undefined : 'No client impact was detected.',
-    isMissed: false,
-  };
+  if (state === 'down') return PENDING;
+  return { outcome: 'No delayed requests were measured.', isMissed: false, isUnmeasured: true };
 }
 
 function recovered(
   { detected_ms, returned_ms }: Incident,
   { now, drillSeconds }: Conditions,
 ): Judgment {
-  const seconds = ((returned_ms ?? now) - detected_ms) / 1000;
+  const until = returned_ms ?? now;
+  const seconds = (until - detected_ms) / 1000;
   return {
     outcome:
       returned_ms === undefined ? undefined : `Recovered after ${formatPreciseDuration(seconds)}.`,
     isMissed: seconds > drillSeconds + START_SECONDS,
+    span: [detected_ms, until],
   };
 }
 
@@ -169,16 +194,18 @@ function synced(
   { state, percent, revived, resyncs, returned_ms, ended_ms }: Incident,
   { now }: Conditions,
 ): Judgment {
-  const seconds = returned_ms === undefined ? 0 : ((ended_ms ?? now) - returned_ms) / 1000;
-  const isMissed = seconds > SYNCED_WITHIN_SECONDS;
-  if (state !== 'over') return { ...PENDING, isMissed };
+  const from = returned_ms ?? now;
+  const until = ended_ms ?? now;
+  const seconds = (until - from) / 1000;
+  const judged = { isMissed: seconds > SYNCED_WITHIN_SECONDS, span: [from, until] as const };
+  if (state !== 'over') return { ...judged, outcome: undefined };
   const count = Math.max(revived, resyncs.filter(({ in_sync }) => in_sync).length);
   const outcome =
     percent === null && !count
       ? 'All replicas are in sync'
       : `${plural(count, 'replica')} in sync again`;
   return {
+    ...judged,
     outcome: `${outcome}, ${formatPreciseDuration(seconds)} after the node was back.`,
-    isMissed,
   };
 }

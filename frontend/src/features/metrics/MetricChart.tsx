@@ -34,6 +34,8 @@ interface Props {
   marks?: readonly ChartMark[] | undefined;
   height?: number;
   compact?: boolean;
+  /** Whether the page shows one time axis for all plots. */
+  isAxisShared?: boolean;
   actions?: ReactNode;
 }
 
@@ -58,7 +60,7 @@ export function MetricChart(props: Props) {
 }
 
 function AvailableChart(props: Props) {
-  const { declaration, topic, uid, limits, marks, height, compact, actions } = props;
+  const { declaration, topic, uid, limits, marks, height, compact, isAxisShared, actions } = props;
   const reason = props.reasons?.[declaration.unit] ?? declaration.emptyReason;
   const uids = typeof uid === 'string' ? [uid] : uid;
   const subject = useSubject(topic, uids);
@@ -92,6 +94,7 @@ function AvailableChart(props: Props) {
       {...(marks ? { marks } : {})}
       {...(height ? { height } : {})}
       {...(compact ? { compact } : {})}
+      {...(isAxisShared ? { isAxisShared } : {})}
       actions={actions}
     />
   );

@@ -35,7 +35,7 @@ export function AddNodeButton(props: ButtonProps) {
   );
 }
 
-function AddNodeDialog({ onClose }: { onClose: () => void }) {
+export function AddNodeDialog({ onClose }: { onClose: () => void }) {
   const { data: nodes } = useQuery(nodesQuery);
   const [existing] = useState(() => new Set(nodes?.map(({ uid }) => uid)));
   const [token, setToken] = useState<JoinToken | null>(null);

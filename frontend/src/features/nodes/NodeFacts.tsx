@@ -1,8 +1,8 @@
 /** Properties of a node: machine and software. */
 import { outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
-import { format, formatExact } from '@/lib/format';
 import { Elapsed } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
@@ -14,9 +14,7 @@ import { coresText, pinningText } from './pinning/cpuPinning';
 const PROBE_RATE_HELP =
   'The agent probes its shards less often when many shards share few cores, so that monitoring uses at most 5% of the CPU.';
 
-const size = (bytes: number | undefined) => (
-  <span title={formatExact('bytes', bytes)}>{format('bytes', bytes)}</span>
-);
+const size = (bytes: number | undefined) => <Bytes value={bytes} />;
 
 export function NodeFacts({ node }: { node: Node }) {
   return (

@@ -1,10 +1,11 @@
 /** Table of the shards on a node. */
+
 import { Link } from '@tanstack/react-router';
 import { shardCoresText, useNode } from '@/api/cluster/nodes';
 import { isShardDown, isShardStarting, useNodeShards } from '@/api/databases/shards';
 import type { Bdb, Node, Shard } from '@/api/types';
-import { format } from '@/lib/format';
 import { formatSlots, parseSlots } from '@/lib/slots';
+import { Bytes } from '@/ui/Bytes';
 import { Dash } from '@/ui/Dash';
 import { EmptyState } from '@/ui/EmptyState';
 import { Status, type Tone } from '@/ui/Status';
@@ -105,7 +106,7 @@ function columns(bdbs: readonly Bdb[]): Column<Shard>[] {
       header: 'Memory',
       align: 'right',
       sort: (shard) => shard.used_memory ?? 0,
-      cell: (shard) => <span className="num">{format('bytes', shard.used_memory)}</span>,
+      cell: (shard) => <Bytes value={shard.used_memory} />,
     },
   ];
 }

@@ -1,11 +1,13 @@
 /** Tiles of all nodes with state, CPU, memory and number of shards. */
+
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { nodesQuery, outOfServiceReason } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
-import { format, plural } from '@/lib/format';
+import { plural } from '@/lib/format';
 import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
+import { Bytes } from '@/ui/Bytes';
 import { StatusIcon } from '@/ui/Status';
 import classes from './nodes.module.css';
 import { StateText } from './StateText';
@@ -45,7 +47,7 @@ function NodeTile({ node }: { node: Node }) {
           </span>
           <span>
             <Figure topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
-            {format('bytes', node.total_memory)}
+            <Bytes value={node.total_memory} />
           </span>
         </span>
       ) : (

@@ -1,13 +1,14 @@
 /** Table of all nodes with their current load. */
+
 import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { isInZone, nodesQuery, zonesOf } from '@/api/cluster/nodes';
 import type { Node } from '@/api/types';
-import { format } from '@/lib/format';
 import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
+import { Bytes } from '@/ui/Bytes';
 import { Dash } from '@/ui/Dash';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
@@ -86,7 +87,7 @@ const COLUMNS: readonly Column<Node>[] = [
     header: 'Memory',
     align: 'right',
     sort: (node) => node.total_memory ?? 0,
-    cell: (node) => <span className="num">{format('bytes', node.total_memory)}</span>,
+    cell: (node) => <Bytes value={node.total_memory} />,
   },
   {
     id: 'ops',

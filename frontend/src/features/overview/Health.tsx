@@ -1,4 +1,4 @@
-/** Cluster status in one sentence, or one line for each problem. "Healthy" requires complete and current data. */
+/** Cluster status as a heading: one sentence, or the worst problem. "Healthy" requires complete and current data. */
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -32,25 +32,13 @@ export function Health({ problems, stale }: Props) {
   const [bdbs, health] = [useQuery(bdbsQuery), useQuery(healthQuery)];
   const all = [nodes, shards, bdbs, health];
   const failed = all.find(({ isError }) => isError);
-  const [first, ...rest] = problems;
+  const [first] = problems;
   if (first) {
     return (
-      <div>
-        <h1 className={classes.health}>
-          <StatusIcon tone={first.tone} size={20} />
-          <Line problem={first} />
-        </h1>
-        {rest.length > 0 && (
-          <ul className={classes.problems}>
-            {rest.map((problem) => (
-              <li key={problem.text}>
-                <StatusIcon tone={problem.tone} />
-                <Line problem={problem} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
+      <h1 className={classes.health}>
+        <StatusIcon tone={first.tone} size={20} />
+        <ProblemText problem={first} />
+      </h1>
     );
   }
   if (failed) {
@@ -82,7 +70,11 @@ export function Health({ problems, stale }: Props) {
   );
 }
 
-function Line({ problem: { link, text, since, consequences } }: { problem: Problem }) {
+export function ProblemText({
+  problem: { link, text, since, consequences },
+}: {
+  problem: Problem;
+}) {
   return (
     <span>
       <Link {...link}>{text}</Link>
@@ -92,7 +84,9 @@ function Line({ problem: { link, text, since, consequences } }: { problem: Probl
           <Elapsed since={since} />
         </>
       )}
-      {consequences?.map((part) => `; ${part}`)}
+      {consequences && consequences.length > 0 && (
+        <small className={classes.consequences}> {consequences.join('; ')}</small>
+      )}
     </span>
   );
 }

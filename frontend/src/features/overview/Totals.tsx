@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { bdbsQuery, useProvisioned } from '@/api/databases/bdbs';
-import { format, type Unit } from '@/lib/format';
+import { format, formatExact, type Unit } from '@/lib/format';
 import { Figure } from '@/live/Figure';
 import { useTopic } from '@/live/LiveProvider';
 import { useSeries } from '@/live/useSeries';
@@ -44,7 +44,10 @@ export function Totals({ unavailableReason }: Props) {
         color={COLOR.memory}
         note={
           provisioned !== undefined && (
-            <span className={classes.beside} title="Memory limit of all databases together">
+            <span
+              className={classes.beside}
+              title={`Memory limit of all databases together: ${formatExact('bytes', provisioned)}`}
+            >
               of {format('bytes', provisioned)}
             </span>
           )

@@ -27,20 +27,30 @@ export function FailOver({ primary, replica }: Props) {
         Switch over…
       </Button>
       {open && (
-        <SubmitDialog
-          title={`Switch over redis:${primary.uid}?`}
-          action="Switch over"
-          onConfirm={() => failOver(primary.uid)}
-          onClose={() => setOpen(false)}
-        >
-          <span>
-            redis:{replica.uid} on node {replica.node_uid} becomes the primary of these slots, and
-            redis:{primary.uid} becomes its replica. The roles are switched when the replica has
-            received all data, so no acknowledged write is lost. Writes to these slots pause
-            briefly.
-          </span>
-        </SubmitDialog>
+        <SwitchOverDialog primary={primary} replica={replica} onClose={() => setOpen(false)} />
       )}
     </div>
+  );
+}
+
+interface DialogProps extends Props {
+  onClose: () => void;
+}
+
+export function SwitchOverDialog({ primary, replica, onClose }: DialogProps) {
+  return (
+    <SubmitDialog
+      title={`Switch over redis:${primary.uid}?`}
+      action="Switch over"
+      onConfirm={() => failOver(primary.uid)}
+      onClose={onClose}
+    >
+      <span>
+        redis:{replica.uid} on node {replica.node_uid} becomes the primary of these slots, and
+        redis:
+        {primary.uid} becomes its replica. The roles are switched when the replica has received all
+        data, so no acknowledged write is lost. Writes to these slots pause briefly.
+      </span>
+    </SubmitDialog>
   );
 }

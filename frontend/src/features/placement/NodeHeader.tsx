@@ -1,10 +1,12 @@
 /** Column header of a node: name, status and load. */
+
 import { Link } from '@tanstack/react-router';
 import { outageText, outOfServiceReason } from '@/api/cluster/nodes';
-import { format, plural } from '@/lib/format';
+import { plural } from '@/lib/format';
 import { Figure } from '@/live/Figure';
 import { NodeCpu } from '@/live/NodeCpu';
 import { DurationSince } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { StatusIcon } from '@/ui/Status';
 import classes from './Placement.module.css';
 import type { NodeColumn } from './placementModel';
@@ -32,7 +34,7 @@ export function NodeHeader({ node, shards }: { node: NodeColumn; shards: number 
             CPU <NodeCpu node={node.uid} />
             {' · '}
             <Figure topic="nodes" uid={node.uid} metric="used_memory" unit="bytes" /> of{' '}
-            {format('bytes', node.total_memory)}
+            <Bytes value={node.total_memory} />
           </>
         )}
         {reason && ` · ${reason.toLowerCase()}`}

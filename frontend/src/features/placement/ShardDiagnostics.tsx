@@ -1,4 +1,5 @@
 /** Slow log, clients and INFO of a shard's engine. A section is requested when it is expanded. */
+
 import { Alert, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
@@ -13,6 +14,7 @@ import type { ShardClients, SlowLog } from '@/api/types';
 import { format, plural } from '@/lib/format';
 import { duration } from '@/lib/time';
 import { Ago } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { Dash } from '@/ui/Dash';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from './Placement.module.css';
@@ -155,7 +157,7 @@ const CLIENT_COLUMNS: readonly Column<Client>[] = [
     header: 'Memory',
     align: 'right',
     sort: ({ memory_bytes }) => memory_bytes,
-    cell: ({ memory_bytes }) => <span className="num">{format('bytes', memory_bytes)}</span>,
+    cell: ({ memory_bytes }) => <Bytes value={memory_bytes} />,
   },
 ];
 

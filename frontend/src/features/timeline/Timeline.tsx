@@ -9,15 +9,18 @@ import { useIncidents } from '@/api/failures/incidents';
 import type { Action, LogEvent } from '@/api/types';
 import { type CoarseWindow, useCoarseWindow } from '@/live/useCoarseWindow';
 import { useEventHistory } from '@/live/useEventHistory';
+import { useZone } from '@/ui/useZone';
 import { ActionPanel } from './ActionPanel';
 import { EventPanel } from './EventPanel';
 import { isOnTimeline } from './eventTypes';
 import { filterTimelineEvents, type TimelineFilter } from './filter';
 import { windowWithIncidents } from './incidents/incidentEvents';
+import { GAP, gapLane } from './lanes/gaps';
 import { lanesOf } from './lanes/lanes';
 import { Swimlanes } from './lanes/Swimlanes';
 import classes from './Timeline.module.css';
 import { TimelineFilters } from './TimelineFilters';
+import { useGaps } from './useGaps';
 import { useSelection } from './useSelection';
 
 /** Width of a mark including its margin, as a share of a track of typical width. */
@@ -63,6 +66,9 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
       }),
     [events, actions, nodes, shards, bdbs, expanded, window, filter],
   );
+  const zone = useZone();
+  const gaps = useGaps(filter);
+  const withGaps = useMemo(() => [gapLane(gaps, zone), ...lanes], [gaps, zone, lanes]);
   const selection = useSelection(chosen, loadedEvents ?? []);
   const close = () => onChoose(undefined);
   const toggle = (node: number) =>
@@ -84,10 +90,10 @@ export function Timeline({ filter, onFilter, chosen, onChoose, charts, empty }: 
         />
         <div className={classes.charts}>{charts}</div>
         <Swimlanes
-          lanes={lanes}
+          lanes={withGaps}
           window={window}
           selected={chosen}
-          onSelect={onChoose}
+          onSelect={(id) => !id.startsWith(GAP) && onChoose(id)}
           onToggle={toggle}
         />
         {loadedEvents && !events.length && empty}

@@ -7,6 +7,7 @@ import {
   IconCircleX,
   IconDatabase,
   IconFlask,
+  IconLineDashed,
   IconPlayerPlay,
   IconPlugConnected,
   IconPlugConnectedX,
@@ -39,6 +40,7 @@ const ICONS: Record<string, TablerIcon> = {
   drill_started: IconFlask,
   drill_ended: IconFlask,
   action: IconPlayerPlay,
+  gap: IconLineDashed,
 };
 
 function otherIcon(type: string): TablerIcon {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { lostSince } from '@/lib/connection';
 import type { TimeAxis } from '@/ui/chart/types';
 import type { Live } from '../live';
 import type { HistoryColumns } from './historyColumns';
@@ -81,5 +82,19 @@ describe('series of a past window', () => {
     const { columns, requested } = read([{ uids: ['1'], metric: 'conns' }], total);
     expect(requested).toEqual(['conns', 'conns_max', 'total_req_max', 'total_req_min']);
     expect(columns.total).toEqual({ low: of(0, 10), high: of(30, 180) });
+  });
+});
+
+describe('reason for missing data', () => {
+  it('is the lost connection if no sample has arrived', () => {
+    const source = seriesSource(
+      { edge: () => NOW, ring: () => new TopicRing() } as unknown as Live,
+      { window: () => ({ from: NOW - 60, to: NOW }) } as TimeAxis,
+      { topic: 'cluster', series: [{ uids: ['cluster'], metric: 'total_req' }] },
+    );
+    expect(source.reason?.()).toBeUndefined();
+    lostSince.set(NOW * 1000);
+    expect(source.reason?.()).toContain('connection to the console was lost');
+    lostSince.set(null);
   });
 });

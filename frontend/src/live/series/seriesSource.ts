@@ -2,6 +2,7 @@
  * Data sources of charts: the ring buffers for recent minutes, the store for older data. Several
  * series can be combined into one, for example the sum or the maximum of several shards.
  */
+import { lostSince } from '@/lib/connection';
 import { chooseStep } from '@/lib/resolution';
 import { isDrawable } from '@/lib/timeWindow';
 import type { ChartSource, Columns, TimeAxis } from '@/ui/chart/types';
@@ -37,6 +38,8 @@ interface Window {
   from: number;
   to: number;
 }
+
+const LOST_REASON = 'The connection to the console was lost before samples arrived.';
 
 const MAX_POINTS = 1_000;
 /** Maximum number of values of one metric per request when hundreds of series are compared. */
@@ -163,7 +166,11 @@ export function seriesSource(live: Live, axis: TimeAxis, spec: SeriesRequest): C
         for (const stop of stops) stop();
       };
     },
-    reason: () => (isRecent(axis.window()) ? undefined : history?.reason),
+    reason: () => {
+      if (!isRecent(axis.window())) return history?.reason;
+      const isUnknown = !live.ring(topic).oldest && lostSince.get() !== null;
+      return isUnknown ? LOST_REASON : undefined;
+    },
     pending: () => {
       if (isRecent(axis.window()))
         return !live.ring(topic).oldest && live.freshness.get() === 'waiting';

@@ -18,6 +18,8 @@ interface Props {
   marks?: readonly ChartMark[];
   /** Whether to omit the legend of a single series, whose value is shown at the edge of the plot. */
   compact?: boolean;
+  /** Whether the page shows one time axis for all plots, so that the chart has no time labels. */
+  isAxisShared?: boolean;
   /** Additional entries at the top of the menu. */
   menu?: ReactNode;
   actions?: ReactNode;
@@ -26,7 +28,7 @@ interface Props {
 const NO_MARKS: readonly ChartMark[] = [];
 
 export function Chart(props: Props) {
-  const { spec, height = 150, compact = false } = props;
+  const { spec, height = 150, compact = false, isAxisShared = false } = props;
   const marks = (useEventMarksVisible() && props.marks) || NO_MARKS;
   const legend = useRef<LegendHandle>(null);
   const tooltip = useRef<TooltipHandle>(null);
@@ -40,6 +42,7 @@ export function Chart(props: Props) {
         ...context,
         spec,
         log,
+        isAxisShared,
         visible: () => visibleNow.current,
         onData: (data) => {
           const any = data.raw.some(
@@ -80,7 +83,7 @@ export function Chart(props: Props) {
       });
       return chart;
     },
-    [spec, log, compact, visibleNow],
+    [spec, log, compact, isAxisShared, visibleNow],
   );
 
   const toggle = (index: number, add: boolean) => {

@@ -5,7 +5,7 @@ import { useMemo } from 'react';
 import { eventsQuery } from '@/api/alerting/events';
 import { actionsQuery, openMoves } from '@/api/cluster/actions';
 import { nodesQuery } from '@/api/cluster/nodes';
-import { isShardDown, useBdbShards } from '@/api/databases/shards';
+import { isShardDown, promotableReplicas, useBdbShards } from '@/api/databases/shards';
 import { openResyncs } from '@/api/failures/eventSpans';
 import type { Shard } from '@/api/types';
 import { ShardPanelCharts } from '@/features/metrics/ShardPanelCharts';
@@ -50,7 +50,7 @@ export function DatabaseShardsTab() {
         <ShardPanel
           shard={chosen}
           onFlash={bdb.bigstore}
-          replicas={replicasOf(chosen, shards)}
+          replicas={promotableReplicas(chosen, shards)}
           isOnlyCopy={isOnlyCopy(chosen, shards)}
           onClose={() => open(undefined)}
         >
@@ -64,9 +64,3 @@ export function DatabaseShardsTab() {
 /** Return whether all shards of the replication pair are down. */
 const isOnlyCopy = ({ pair }: Shard, shards: readonly Shard[]): boolean =>
   shards.every((shard) => shard.pair !== pair || isShardDown(shard));
-
-const replicasOf = (primary: Shard, shards: readonly Shard[]): Shard[] =>
-  shards.filter(
-    ({ pair, role, detailed_status: state }) =>
-      pair === primary.pair && role === 'slave' && state === 'ok',
-  );

@@ -23,6 +23,7 @@ import { messageOf } from '@/api/http';
 import type { Benchmark } from '@/api/types';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Facts } from '@/ui/Facts';
 import { RequestError } from '@/ui/forms/RequestError';
@@ -353,7 +354,7 @@ function Preview(
                     : `${searchOf(data) ? 'about ' : ''}${duration(data.seconds)}`,
                 ],
                 ['Keys written (maximum)', format('count', data.keys)],
-                ['Memory for these keys', format('bytes', data.memory)],
+                ['Memory for these keys', <Bytes key="memory" value={data.memory} />],
                 ['Current keys in the database', format('count', data.keys_present)],
                 ['Keys of applications', foreignKeysText(data.key_sample)],
                 ['Load nodes', data.load_nodes.map((uid) => `node ${uid}`).join(', ')],

@@ -2,8 +2,9 @@
 import { Link } from '@tanstack/react-router';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import type { Scenario } from '@/api/types';
-import { format, plural } from '@/lib/format';
+import { plural } from '@/lib/format';
 import { duration } from '@/lib/time';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { StatusIcon } from '@/ui/Status';
@@ -63,7 +64,7 @@ export function ScenarioCard({ scenario, onRun }: Props) {
         <section aria-label={`Needs of ${title}`}>
           <h3>Needs at the published size</h3>
           <p>
-            {scenario.needs} Memory for databases: {format('bytes', scenario.memory)}. Estimated
+            {scenario.needs} Memory for databases: <Bytes value={scenario.memory} />. Estimated
             duration: {duration(scenario.seconds)}.
           </p>
         </section>

@@ -8,6 +8,7 @@ import { preflightScenario, startScenario } from '@/api/scenarios';
 import type { Scenario, ScenarioPreflight, ScenarioRun } from '@/api/types';
 import { format } from '@/lib/format';
 import { duration } from '@/lib/time';
+import { Bytes } from '@/ui/Bytes';
 import { Facts } from '@/ui/Facts';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { StatusIcon } from '@/ui/Status';
@@ -162,8 +163,8 @@ function Preview({ plan }: { plan: ScenarioPreflight }) {
       <Facts
         items={[
           ['Duration', duration(plan.seconds)],
-          ['Memory', format('bytes', plan.memory)],
-          ...(plan.flash ? ([['Flash', format('bytes', plan.flash)]] as const) : []),
+          ['Memory', <Bytes key="memory" value={plan.memory} />],
+          ...(plan.flash ? ([['Flash', <Bytes key="flash" value={plan.flash} />]] as const) : []),
           ['Keys written (maximum)', format('count', plan.keys)],
           ['Load nodes', plan.load_nodes.map((uid) => `node ${uid}`).join(', ')],
         ]}

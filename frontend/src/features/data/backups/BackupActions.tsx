@@ -20,8 +20,9 @@ import {
 } from '@/api/data/backups';
 import type { Backup } from '@/api/types';
 import { useInvalidateAfter } from '@/api/useInvalidateAfter';
-import { format, plural } from '@/lib/format';
+import { plural } from '@/lib/format';
 import { Ago } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { RestoreDialog } from '../restores/RestoreDialog';
@@ -139,7 +140,7 @@ export function BackupDialogs({ dialog, onClose }: DialogsProps) {
         onClose={onClose}
       >
         The browser downloads one tar archive with {plural(backup.files.length, 'RDB file')} and the
-        manifest, {format('bytes', backup.bytes)} in total. Anyone who has the archive can read all
+        manifest, <Bytes value={backup.bytes} /> in total. Anyone who has the archive can read all
         keys.
       </SubmitDialog>
     );

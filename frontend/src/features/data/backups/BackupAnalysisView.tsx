@@ -1,10 +1,12 @@
 /** Where the bytes of a backup are: by type, prefix and time to live, and the largest keys. */
+
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { analysisQuery } from '@/api/data/backups';
 import type { BackupAnalysis } from '@/api/types';
 import { downloadText } from '@/lib/download';
 import { format, formatExact } from '@/lib/format';
+import { Bytes } from '@/ui/Bytes';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../data.module.css';
 import { type AnalysisRow, analysisParts } from './analysis';
@@ -71,7 +73,7 @@ const totalColumns = (header: string): Column<AnalysisRow>[] => [
     width: 150,
     sort: ({ bytes }) => bytes,
     descendingFirst: true,
-    cell: ({ bytes }) => <Bytes bytes={bytes} />,
+    cell: ({ bytes }) => <Bytes value={bytes} />,
   },
   {
     id: 'share',
@@ -97,14 +99,6 @@ const KEY_COLUMNS: Column<BackupAnalysis['largest'][number]>[] = [
     header: 'Serialized size',
     align: 'right',
     width: 150,
-    cell: ({ bytes }) => <Bytes bytes={bytes} />,
+    cell: ({ bytes }) => <Bytes value={bytes} />,
   },
 ];
-
-function Bytes({ bytes }: { bytes: number }) {
-  return (
-    <span className="num" title={formatExact('bytes', bytes)}>
-      {format('bytes', bytes)}
-    </span>
-  );
-}

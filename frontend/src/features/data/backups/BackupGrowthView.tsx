@@ -1,8 +1,10 @@
 /** Growth since the previous backup: keys and bytes, by type and prefix. */
+
 import { useQuery } from '@tanstack/react-query';
 import { growthQuery } from '@/api/data/backups';
-import { format, formatExact } from '@/lib/format';
+import { formatExact } from '@/lib/format';
 import { Stamp } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
 import { type Column, DataTable } from '@/ui/table/DataTable';
@@ -65,7 +67,7 @@ const columnsOf = (header: string): Column<GrowthRow>[] => [
     align: 'right',
     width: 100,
     optional: true,
-    cell: ({ bytes }) => <span className="num">{format('bytes', bytes)}</span>,
+    cell: ({ bytes }) => <Bytes value={bytes} />,
   },
 ];
 

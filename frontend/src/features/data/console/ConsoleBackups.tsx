@@ -1,4 +1,5 @@
 /** Backups of the console in storage locations, and their schedule. Only administrators see them. */
+
 import { Alert, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -11,8 +12,9 @@ import {
 import { locationsQuery } from '@/api/data/locations';
 import { messageOf } from '@/api/http';
 import type { ConsoleBackup } from '@/api/types';
-import { format, formatExact } from '@/lib/format';
+import { formatExact } from '@/lib/format';
 import { Ago, Stamp } from '@/ui/Ago';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { EmptyState } from '@/ui/EmptyState';
@@ -158,7 +160,7 @@ const columnsOf = (onDialog: (dialog: ConsoleBackupDialog) => void): Column<Cons
         <Dash reason="The backup is not complete" />
       ) : (
         <span className="num" title={formatExact('bytes', bytes)}>
-          {format('bytes', bytes)}
+          <Bytes value={bytes} />
         </span>
       ),
   },

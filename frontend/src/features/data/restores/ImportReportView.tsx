@@ -1,7 +1,9 @@
 /** Report about files before an import: result, reasons, memory, and the contents of each file. */
+
 import { Alert } from '@mantine/core';
 import type { ImportReport } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
+import { Bytes } from '@/ui/Bytes';
 import { type Fact, Facts } from '@/ui/Facts';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
@@ -98,6 +100,6 @@ const COLUMNS: Column<File & { position: number }>[] = [
     id: 'memory',
     header: 'Memory',
     align: 'right',
-    cell: ({ needed_bytes }) => <span className="num">{format('bytes', needed_bytes)}</span>,
+    cell: ({ needed_bytes }) => <Bytes value={needed_bytes} />,
   },
 ];

@@ -1,4 +1,5 @@
 /** Restores and imports of a database with their results, newest first. Hidden if there are none. */
+
 import { Alert, Drawer } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -10,6 +11,7 @@ import type { Restore } from '@/api/types';
 import { format, formatExact } from '@/lib/format';
 import { Ago, Stamp } from '@/ui/Ago';
 import { Bar } from '@/ui/Bar';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { type Fact, Facts } from '@/ui/Facts';
 import { RequestError } from '@/ui/forms/RequestError';
@@ -185,7 +187,7 @@ const NODE_COLUMNS: Column<Restore['nodes'][number]>[] = [
     id: 'read',
     header: 'Read',
     align: 'right',
-    cell: ({ bytes }) => <span className="num">{format('bytes', bytes)}</span>,
+    cell: ({ bytes }) => <Bytes value={bytes} />,
   },
   {
     id: 'keys',

@@ -71,8 +71,8 @@ const COLUMNS: Column<WindowRow>[] = [
     header: 'Base backup',
     cell: ({ backup_uid }) => <span className="num">{backup_uid}</span>,
   },
-  { id: 'from', header: 'From', cell: ({ from }) => <Stamp time={isoText(from)} /> },
-  { id: 'to', header: 'To', cell: ({ to }) => <Stamp time={isoText(to)} /> },
+  { id: 'from', header: 'From', isTime: true, cell: ({ from }) => <Stamp time={isoText(from)} /> },
+  { id: 'to', header: 'To', isTime: true, cell: ({ to }) => <Stamp time={isoText(to)} /> },
   {
     id: 'gap',
     header: 'Gap before',

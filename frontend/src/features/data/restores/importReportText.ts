@@ -9,7 +9,7 @@ export function forecastStatus(forecast: Restore['forecast']): { tone: Tone; tex
   return { tone: 'ok', text: 'Import possible' };
 }
 
-/** Return the needed and the allowed memory: "About 1.2 GB of 4 GB". */
+/** Return the needed and the allowed memory: "About 1.2 GiB of 4 GiB". */
 export function memoryText({
   needed_bytes: needed,
   memory_limit: limit,

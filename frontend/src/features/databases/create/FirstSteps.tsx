@@ -1,4 +1,5 @@
 /** First steps in an empty cluster. */
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { nodesQuery } from '@/api/cluster/nodes';
@@ -36,10 +37,13 @@ export function FirstSteps({ addNode }: Props) {
         </li>
         <li>
           <span>
-            <strong>Connect and watch</strong>
-            Connect any Redis or Valkey client to its endpoint. Throughput, memory, and placement
+            <strong>Run a benchmark</strong>
+            Or connect any Redis or Valkey client to the endpoint. Throughput, memory, and placement
             update every second.
           </span>
+          <Button variant="default" disabled title="Create a database first">
+            Run benchmark
+          </Button>
         </li>
       </ol>
     </EmptyState>

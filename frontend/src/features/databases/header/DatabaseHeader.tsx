@@ -12,28 +12,17 @@ import {
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
-import {
-  deleteBdb,
-  flushBdb,
-  resetAdminPassword,
-  stopTraffic,
-  useDatabaseName,
-} from '@/api/databases/bdbs';
+import { useDatabaseName } from '@/api/databases/bdbs';
 import type { Bdb } from '@/api/types';
 import { CopyInline } from '@/ui/Copy';
-import { ConfirmByTyping } from '@/ui/forms/ConfirmByTyping';
-import { SubmitDialog } from '@/ui/forms/SubmitDialog';
 import { Status } from '@/ui/Status';
 import classes from '../databases.module.css';
-import { RebalanceDialog } from '../plan/RebalanceDialog';
 import { bdbState, endpointOf, isIncomplete } from '../status';
+import { DatabaseDialog, type DatabaseDialogName } from './DatabaseDialog';
 import { IncompleteChange } from './IncompleteChange';
 import { RepairNotice } from './RepairNotice';
 import { SwitchBackNotice } from './SwitchBackNotice';
 import { TrafficStopped } from './TrafficStopped';
-import { UpgradeDialog } from './UpgradeDialog';
-
-type DialogName = 'flush' | 'password' | 'delete' | 'rebalance' | 'stop' | 'upgrade';
 
 interface Props {
   bdb: Bdb;
@@ -42,7 +31,7 @@ interface Props {
 
 export function DatabaseHeader({ bdb, onDeleted }: Props) {
   const { tone, text, title } = bdbState(bdb);
-  const [dialog, setDialog] = useState<DialogName | null>(null);
+  const [dialog, setDialog] = useState<DatabaseDialogName | null>(null);
   const name = useDatabaseName(bdb);
   const may = usePermission('edit');
   const close = () => setDialog(null);
@@ -114,56 +103,10 @@ export function DatabaseHeader({ bdb, onDeleted }: Props) {
       {bdb.mismatch && <RepairNotice bdb={bdb} />}
       {isIncomplete(bdb) && <IncompleteChange bdb={bdb} />}
       {bdb.traffic_manually_disabled && <TrafficStopped bdb={bdb} />}
-      <SwitchBackNotice bdb={bdb} />
-      {dialog === 'rebalance' && <RebalanceDialog bdb={bdb} onClose={close} />}
-      {dialog === 'upgrade' && <UpgradeDialog bdb={bdb} onClose={close} />}
-      {dialog === 'password' && (
-        <SubmitDialog
-          title={`Change the internal password of ${name}?`}
-          action="Change password"
-          onConfirm={() => resetAdminPassword(bdb.uid)}
-          onClose={close}
-        >
-          <span>
-            The console, the agents, and replicas authenticate to the shards with this password. The
-            new password is random and is never displayed. Clients are not affected, because they
-            use other passwords.
-          </span>
-        </SubmitDialog>
-      )}
-      {dialog === 'stop' && (
-        <ConfirmByTyping
-          title={`Stop traffic to ${name}?`}
-          warning="All clients are disconnected and cannot connect until you resume traffic. The data is kept, and failovers still take place."
-          name={name}
-          action="Stop traffic"
-          onConfirm={() => stopTraffic(bdb.uid)}
-          onClose={close}
-        />
-      )}
-      {dialog === 'flush' && (
-        <ConfirmByTyping
-          title={`Flush ${name}?`}
-          warning="All keys of all shards are deleted. The database and its settings are kept. This cannot be undone."
-          name={name}
-          action="Flush database"
-          onConfirm={() => flushBdb(bdb.uid)}
-          onClose={close}
-        />
-      )}
-      {dialog === 'delete' && (
-        <ConfirmByTyping
-          title={`Delete ${name}?`}
-          warning="All shards are stopped and all data is deleted. This cannot be undone."
-          name={name}
-          action="Delete database"
-          onConfirm={async () => {
-            await deleteBdb(bdb.uid);
-            onDeleted();
-          }}
-          onClose={close}
-        />
-      )}
+      <div className={classes.notice}>
+        <SwitchBackNotice bdb={bdb} />
+      </div>
+      {dialog && <DatabaseDialog bdb={bdb} dialog={dialog} onClose={close} onDeleted={onDeleted} />}
     </>
   );
 }

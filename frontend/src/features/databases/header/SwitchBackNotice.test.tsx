@@ -63,7 +63,7 @@ const button = () => screen.queryByRole('button', { name: 'Switch back…' });
 describe('SwitchBackNotices', () => {
   it('shows the planned switchovers and submits them', async () => {
     const fetched = show(AFTER);
-    expect(screen.getByText('1 primary of orders can be switched back')).toBeTruthy();
+    expect(screen.getByText(/1 primary of orders can be switched back to node 2/)).toBeTruthy();
     fireEvent.click(button() as HTMLElement);
     expect(await screen.findByText('redis:4 on node 1 → redis:1 on node 2')).toBeTruthy();
     fireEvent.click(screen.getByRole('button', { name: 'Switch back' }));

@@ -1,5 +1,6 @@
 /** Notice after an outage: shards that lost the primary role can be switched back on request. */
-import { Alert, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
+import { IconArrowBackUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
@@ -8,6 +9,7 @@ import { isPrimary, shardsQuery, useBdbShards } from '@/api/databases/shards';
 import type { Bdb, Shard } from '@/api/types';
 import { plural } from '@/lib/format';
 import { SubmitDialog } from '@/ui/forms/SubmitDialog';
+import { Strip } from '@/ui/Strip';
 import classes from '../databases.module.css';
 
 /** Notices of all databases, or of the databases with the uids `bdbUids`. */
@@ -30,23 +32,24 @@ export function SwitchBackNotice({ bdb }: { bdb: Bdb }) {
   const nodes = [...new Set(lost.map(({ node_uid }) => node_uid))];
   const count = plural(lost.length, 'primary', 'primaries');
   return (
-    <Alert
-      className={classes.failed}
-      color="blue"
-      title={`${count} of ${bdb.name} can be switched back`}
-    >
-      <p className={classes.reason}>
-        {nodes.length === 1 ? `Node ${nodes[0]} is` : `Nodes ${nodes.join(' and ')} are`} available
-        and in sync again. The primaries that failed over are still on other nodes.
-      </p>
-      <Button
-        variant="default"
-        disabled={!may}
-        title={may ? undefined : ROLE_DENIED_TEXT}
-        onClick={() => setOpen(true)}
+    <>
+      <Strip
+        icon={<IconArrowBackUp size={16} color="var(--accent)" aria-hidden />}
+        action={
+          <Button
+            variant="default"
+            size="compact-sm"
+            disabled={!may}
+            title={may ? undefined : ROLE_DENIED_TEXT}
+            onClick={() => setOpen(true)}
+          >
+            Switch back…
+          </Button>
+        }
       >
-        Switch back…
-      </Button>
+        {count} of {bdb.name} can be switched back to{' '}
+        {nodes.length === 1 ? `node ${nodes[0]}` : `nodes ${nodes.join(' and ')}`}
+      </Strip>
       {open && (
         <SubmitDialog
           title={`Switch back ${count} of ${bdb.name}?`}
@@ -67,7 +70,7 @@ export function SwitchBackNotice({ bdb }: { bdb: Bdb }) {
           </span>
         </SubmitDialog>
       )}
-    </Alert>
+    </>
   );
 }
 

@@ -8,6 +8,7 @@ import { messageOf } from '@/api/http';
 import { ramCurveQuery } from '@/api/metrics/ramCurve';
 import type { Bdb, RamCurve as Curve } from '@/api/types';
 import { format } from '@/lib/format';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { CurveFigure } from '@/ui/chart/CurveFigure';
 import { COLOR } from '@/ui/chart/palette';
@@ -112,7 +113,7 @@ function Choices({ curve, bdb }: { curve: Curve; bdb: Bdb }) {
         rows={rows}
         rowKey={({ size }) => size}
         columns={[
-          { id: 'size', header: 'RAM', cell: ({ size }) => format('bytes', size) },
+          { id: 'size', header: 'RAM', cell: ({ size }) => <Bytes value={size} /> },
           {
             id: 'ratio',
             header: 'Expected',

@@ -1,8 +1,9 @@
 /** Card about the loss of the largest node and of each zone: whether data stays available, and whether lost shards can be rebuilt. */
+
 import { useQuery } from '@tanstack/react-query';
 import { redundancyQuery } from '@/api/cluster/redundancy';
 import type { LossOutcome } from '@/api/types';
-import { format } from '@/lib/format';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
@@ -33,7 +34,7 @@ const COLUMNS: readonly Column<LossOutcome>[] = [
     header: 'Memory limits',
     align: 'right',
     optional: true,
-    cell: ({ memory }) => <span className="num">{format('bytes', memory)}</span>,
+    cell: ({ memory }) => <Bytes value={memory} />,
   },
 ];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LossOutcome } from '@/api/types';
-import { keyOf, MAX_NODES, shownLosses, summaryOf, titleOf } from './redundancyRows';
+import { keyOf, lineOf, MAX_NODES, shownLosses, summaryOf, titleOf } from './redundancyRows';
 
 const loss = (part: Partial<LossOutcome>): LossOutcome => ({
   rack_id: '',
@@ -50,5 +50,26 @@ describe('summaryOf', () => {
     [false, false, 'If some nodes or zones are lost, data becomes unavailable.'],
   ])('describes node %s and zone %s', (node, zone, text) => {
     expect(summaryOf(node, zone)).toBe(text);
+  });
+});
+
+describe('lineOf', () => {
+  const line = (losses: LossOutcome[], survives_node = true) =>
+    lineOf({ losses, survives_node, survives_zone: null } as Parameters<typeof lineOf>[0]);
+
+  it('combines the summary with what is missing after the loss of the largest node', () => {
+    expect(line([])).toBeUndefined();
+    expect(line([loss({ is_largest: true })])).toMatchObject({
+      tone: 'ok',
+      text: 'If any one node is lost, all data stays available.',
+    });
+    expect(line([loss({ is_largest: true, effect: 'overbooked' })])).toMatchObject({
+      tone: 'attention',
+      text: 'If any one node is lost, all data stays available. Without the largest node, memory is not sufficient.',
+    });
+    expect(line([loss({ is_largest: true, effect: 'unavailable' })], false)).toMatchObject({
+      tone: 'attention',
+      text: 'If some nodes are lost, data becomes unavailable.',
+    });
   });
 });

@@ -1,5 +1,5 @@
 /** Choice of the losses that the card shows. Pure. */
-import type { LossOutcome } from '@/api/types';
+import type { LossOutcome, Redundancy } from '@/api/types';
 import type { Tone } from '@/ui/Status';
 
 /** Number of nodes whose loss makes data unavailable that are listed. */
@@ -40,4 +40,31 @@ export function summaryOf(survivesNode: boolean, survivesZone: boolean | null): 
       ? 'If any one node or zone is lost, all data stays available.'
       : 'If any one node is lost, all data stays available. If some zones are lost, data becomes unavailable.';
   return 'If some nodes or zones are lost, data becomes unavailable.';
+}
+
+/** What is missing after the loss of the largest node although all data stays available. */
+const SHORTAGES: Partial<Record<LossOutcome['effect'], string>> = {
+  overbooked: 'Without the largest node, memory is not sufficient.',
+  fewer_copies: 'Without the largest node, not all shards can be rebuilt.',
+};
+
+interface RedundancySummary {
+  tone: Tone;
+  text: string;
+  /** Effect of the loss of the largest node. */
+  detail: string | undefined;
+}
+
+/** Return the result as one line; undefined if the cluster has no nodes whose loss could be assessed. */
+export function lineOf(redundancy: Redundancy): RedundancySummary | undefined {
+  const { losses, survives_node: node, survives_zone: zone = null } = redundancy;
+  if (!losses.length) return undefined;
+  const largest = losses.find(({ is_largest }) => is_largest);
+  const survives = node && zone !== false;
+  const shortage = survives && largest ? SHORTAGES[largest.effect] : undefined;
+  return {
+    tone: survives && !shortage ? 'ok' : 'attention',
+    text: [summaryOf(node, zone), shortage].filter(Boolean).join(' '),
+    detail: largest && `${titleOf(largest)}: ${largest.description}`,
+  };
 }

@@ -11,6 +11,7 @@ import {
 import type { IncidentWithEvents as Incident, IncidentDatabase } from '@/api/types';
 import { format } from '@/lib/format';
 import { clockMs, formatDateTime, formatPreciseDuration, type Zone } from '@/lib/time';
+import { Bytes } from '@/ui/Bytes';
 import { Card } from '@/ui/Card';
 import { Dash } from '@/ui/Dash';
 import { Facts } from '@/ui/Facts';
@@ -112,6 +113,7 @@ function databaseColumns(now: number, zone: Zone): Column<IncidentDatabase>[] {
     {
       id: 'again',
       header: 'First successful request',
+      isTime: true,
       sort: ({ served_again_ms }) => served_again_ms ?? Number.POSITIVE_INFINITY,
       cell: (database) => num(servedAgain(database, zone)),
     },
@@ -206,7 +208,7 @@ function resyncColumns(now: number, name: (uid?: number) => string): Column<Resy
       header: 'Received',
       align: 'right',
       sort: ({ bytes }) => bytes ?? 0,
-      cell: ({ bytes }) => num(format('bytes', bytes)),
+      cell: ({ bytes }) => <Bytes value={bytes} />,
     },
     {
       id: 'phases',

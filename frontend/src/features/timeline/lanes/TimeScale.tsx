@@ -1,25 +1,19 @@
-/** Labels and grid lines of the time axis above the lanes. */
+/** Labels of the time axis that the lanes share with the charts above them. */
 import { useMediaQuery } from '@mantine/hooks';
 import { dated } from '@/lib/dates';
 import { clock } from '@/lib/time';
 import type { CoarseWindow } from '@/live/useCoarseWindow';
+import { PHONE, sharedStep, ticksOf } from '@/ui/chart/ticks';
 import { useZone } from '@/ui/useZone';
 import classes from './Swimlanes.module.css';
-import { ticksOf } from './ticks';
 
-const PHONE = '(max-width: 600px)';
 const DAY = 86_400;
 const SHOW_YEAR_FROM = 180 * DAY;
 
 export function TimeScale({ window, base }: { window: CoarseWindow; base: number }) {
   const zone = useZone();
-  const isPhone = useMediaQuery(PHONE);
-  const { step, at } = ticksOf(
-    window.from,
-    window.to,
-    Math.ceil(((window.to - window.from) / window.length) * (isPhone ? 2 : 8)),
-    zone,
-  );
+  const step = sharedStep(window.length, useMediaQuery(PHONE));
+  const at = ticksOf(window.from, window.to, step, zone);
   const text = (second: number) => {
     const time = clock(second * 1000, zone);
     // Show the year in long windows.

@@ -11,6 +11,7 @@ import { useSubmit } from '@/ui/forms/useSubmit';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import classes from '../users.module.css';
 import { browserName } from './browserName';
+import { Programs } from './Programs';
 
 interface Props {
   user: { uid: number; email: string };
@@ -54,6 +55,7 @@ export function Sessions({ user, own = false, onClose }: Props) {
           />
         )}
         <RequestError failure={failure} />
+        <Programs userUid={user.uid} />
         <Group justify="flex-end" gap="xs">
           <SubmitButton
             variant="default"
@@ -92,6 +94,7 @@ function columnsOf(busy: boolean, end: (uid: number) => void): Column<UserSessio
     {
       id: 'began',
       header: 'Signed in',
+      isTime: true,
       sort: ({ created_at }) => created_at,
       cell: ({ created_at }) => <Stamp time={created_at} />,
     },

@@ -97,6 +97,7 @@ function columnsOf(
     {
       id: 'expires',
       header: 'Expires',
+      isTime: true,
       sort: ({ expires_at }) => expires_at ?? '~',
       cell: ({ expires_at, expired }) => {
         if (expired) return <Status tone="attention">Expired</Status>;

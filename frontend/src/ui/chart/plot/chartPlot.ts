@@ -33,6 +33,8 @@ export interface PlotOptions extends PlotShell {
   spec: ChartSpec;
   /** Whether the y axis is logarithmic. */
   log: boolean;
+  /** Whether the page shows one time axis for all plots. */
+  isAxisShared: boolean;
   visible: () => readonly boolean[];
   onData: (data: Prepared) => void;
   /** Index of the interval under the crosshair, null if there is none; `left` is in pixels. */
@@ -90,7 +92,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
   }
 
   protected settings(width: number, height: number): uPlot.Options {
-    const { spec, axis, zone, log } = this.options;
+    const { spec, axis, zone, log, isAxisShared } = this.options;
     const binary = spec.unit === 'bytes' || spec.unit === 'bytesPerSecond';
     return {
       width,
@@ -104,7 +106,7 @@ export class ChartPlot extends TimePlot<PlotOptions> {
         y: { range: () => this.y, ...(log ? { distr: 3 } : {}) },
       },
       axes: [
-        timeAxis(zone),
+        timeAxis(zone, isAxisShared),
         {
           ...axisStyle(),
           ...yAxisSize,

@@ -3,6 +3,7 @@
 import uPlot from 'uplot';
 import type { Zone } from '@/lib/time';
 import { resolveColor } from '../palette';
+import { sharedStep, ticksOf } from '../ticks';
 import type { ChartMark, TimeAxis } from '../types';
 import { bandOf } from './decorate';
 import { TIME_STEPS, timeLabel } from './timeTicks';
@@ -25,7 +26,20 @@ export const yAxisSize = { size: 58, gap: 4 };
 export const timeZone = (zone: Zone): Pick<uPlot.Options, 'tzDate'> =>
   zone === 'utc' ? { tzDate: (ts: number) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') } : {};
 
-export const timeAxis = (zone: Zone): uPlot.Axis => ({
+/** Time axis without labels, because the page shows one axis for all plots. Its grid has the same positions. */
+const unlabeledAxis = (zone: Zone): uPlot.Axis => ({
+  ...axisStyle(),
+  size: 8,
+  gap: 0,
+  splits: (_, __, min, max) =>
+    ticksOf(min, max, sharedStep(max - min), zone).filter((at) => at >= min && at <= max),
+  values: (_, splits) => splits.map(() => ''),
+});
+
+export const timeAxis = (zone: Zone, isShared = false): uPlot.Axis =>
+  isShared ? unlabeledAxis(zone) : labeledAxis(zone);
+
+const labeledAxis = (zone: Zone): uPlot.Axis => ({
   ...axisStyle(),
   size: 24,
   gap: 2,
