@@ -50,9 +50,9 @@ async function takeScreenshots(page: Page, name: string, theme: Theme): Promise<
 
 /** Take a screenshot of the complete page if it does not fit on one screen. */
 async function captureCompletePage(page: Page, name: string): Promise<void> {
-  const hidden = await page
-    .locator('#content')
-    .evaluateAll(([main]) => (main ? main.scrollHeight - main.clientHeight : 0));
+  const hidden = await page.evaluate(
+    () => document.documentElement.scrollHeight - window.innerHeight,
+  );
   if (hidden < 40) return;
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ ...WIDE, height: WIDE.height + hidden });

@@ -24,9 +24,15 @@ export class Frame {
     return this.page.getByRole('dialog', { name });
   }
 
-  async goTo(label: 'Overview' | 'Databases' | 'Nodes' | 'Events'): Promise<void> {
+  async goTo(label: 'Overview' | 'Databases' | 'Nodes' | 'Activity' | 'Settings'): Promise<void> {
     const navigation = this.page.getByRole('navigation', { name: 'Main' });
     await navigation.getByRole('link', { name: label }).click();
+  }
+
+  /** Open a tab of the section. */
+  async openTab(section: 'Databases' | 'Activity' | 'Benchmarks', label: string): Promise<void> {
+    const tabs = this.page.getByRole('navigation', { name: section });
+    await tabs.getByRole('link', { name: label, exact: true }).click();
   }
 
   async chooseTheme(name: 'System' | 'Light' | 'Dark'): Promise<void> {

@@ -63,7 +63,11 @@ const VIEWS: PageView[] = [
   { name: 'shards', path: (bdb) => `/databases/${bdb}/shards`, ready: cells },
   { name: 'endpoint', slow: true, path: (bdb) => `/databases/${bdb}/endpoint`, ready: figures },
   { name: 'settings', path: () => '/settings', ready: shown('Allow drills') },
-  { name: 'timeline', path: () => '/timeline', ready: shown('P99 latency of all databases') },
+  {
+    name: 'timeline',
+    path: () => '/activity/timeline',
+    ready: shown('P99 latency of all databases'),
+  },
   {
     name: 'configuration',
     path: (bdb) => `/databases/${bdb}/configuration`,
@@ -72,13 +76,13 @@ const VIEWS: PageView[] = [
   {
     name: 'database-events',
     slow: true,
-    path: (bdb) => `/databases/${bdb}/events`,
+    path: (bdb) => `/databases/${bdb}/events?span=all`,
     ready: rows('Events'),
   },
   {
     name: 'availability',
     slow: true,
-    path: () => '/availability',
+    path: () => '/databases/availability',
     ready: rows('Availability of databases'),
   },
   {
@@ -89,8 +93,9 @@ const VIEWS: PageView[] = [
   },
   { name: 'nodes', bothThemes: true, path: () => '/nodes', ready: rows('Nodes') },
   { name: 'node', path: () => '/nodes/1', ready: figures },
-  { name: 'alarms', path: () => '/alarms', ready: shown('Ended in this time range') },
-  { name: 'events', path: () => '/events', ready: rows('Events') },
+  { name: 'alarms', path: () => '/activity/alarms', ready: shown('Ended in this time range') },
+  { name: 'actions', slow: true, path: () => '/activity/actions', ready: rows('Actions') },
+  { name: 'events', path: () => '/activity/events?span=all', ready: rows('Events') },
   {
     name: 'no-such-page',
     path: () => '/nowhere',

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { examineInAll } from '../appearance.ts';
 import { expect, test } from '../fixtures.ts';
+import { Frame } from '../pages/frame.ts';
 
 test('the audit log shows changes and denied requests, is intact and can be downloaded', async ({
   page,
@@ -21,8 +22,9 @@ test('the audit log shows changes and denied requests, is intact and can be down
   await unknownUser.dispose();
 
   await page.goto('/');
-  await page.getByRole('link', { name: 'Audit' }).click();
-  await expect(page.getByRole('heading', { name: 'Audit' })).toBeVisible();
+  const frame = new Frame(page);
+  await frame.goTo('Activity');
+  await frame.openTab('Activity', 'Audit');
   await expect(page.getByText(/^Intact: \d+\srecords/)).toBeVisible();
   await page.getByLabel('Filter by text').fill(name);
   const table = page.getByRole('table', { name: 'Audit log' });

@@ -8,7 +8,7 @@ import { stack } from '../stack.ts';
 test.describe.configure({ timeout: 600_000 });
 test.use({ storageState: SIGNED_OUT });
 
-const PAGE = '/events?range=60&severity=WARNING';
+const PAGE = '/activity/events?range=60&severity=WARNING';
 
 test('a page continues on another console with the same session', { tag: '@slow' }, async ({
   page,
@@ -33,14 +33,14 @@ test('a page continues on another console with the same session', { tag: '@slow'
   await test.step('the page and its filters are kept', async () => {
     const renewed = page.waitForResponse(/\/v1\/session\/handover$/);
     await page.goto(url + PAGE);
-    await expect(frame.heading('Events')).toBeVisible();
+    await expect(frame.heading('Activity')).toBeVisible();
     await renewed;
     const requests: string[] = [];
     page.on('request', (request) => requests.push(request.url()));
     await stack.killOfPair('console');
     await expect(frame.banners).toContainText(/does not answer\. Continuing on/);
     await page.waitForURL(second_url + PAGE);
-    await expect(frame.heading('Events')).toBeVisible();
+    await expect(frame.heading('Activity')).toBeVisible();
     await expect(frame.banners).toContainText(/did not answer\. This page continues on/);
     await expect(frame.live).toBeVisible();
     expect(requests.filter((address) => address.includes('token'))).toEqual([]);
@@ -48,13 +48,13 @@ test('a page continues on another console with the same session', { tag: '@slow'
     await page.getByRole('button', { name: 'Dismiss' }).click();
     await expect(frame.banners).not.toContainText('not answer');
     await page.reload();
-    await expect(frame.heading('Events')).toBeVisible();
+    await expect(frame.heading('Activity')).toBeVisible();
   });
 
   await test.step('a page with input asks first', async () => {
     await stack.restartPair();
     const policy = async () =>
-      (await page.goto(`${second_url}/users`))?.headers()['content-security-policy'];
+      (await page.goto(`${second_url}/settings`))?.headers()['content-security-policy'];
     await expect.poll(policy, { message: 'the console knows the other one' }).toContain(url);
     const renewed = page.waitForResponse(/\/v1\/session\/handover$/);
     await page.reload();
@@ -68,13 +68,13 @@ test('a page continues on another console with the same session', { tag: '@slow'
     expect(new URL(page.url()).origin).toBe(second_url);
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.getByRole('button', { name: /^Continue on/ }).click();
-    await page.waitForURL(`${url}/users`);
-    await expect(frame.heading('Users')).toBeVisible();
+    await page.waitForURL(`${url}/settings`);
+    await expect(frame.heading('Settings')).toBeVisible();
   });
 
   await test.step('without another console, the page waits for its own', async () => {
     await stack.killOfPair('console');
     await expect(frame.banners).toContainText('Connection to the console lost');
-    expect(page.url()).toBe(`${url}/users`);
+    expect(page.url()).toBe(`${url}/settings`);
   });
 });

@@ -65,7 +65,7 @@ test('killing a shard shows a banner, the failover on the timeline, and the inci
   await page.getByRole('link', { name: 'Download' }).click();
   expect((await file).suggestedFilename()).toMatch(/^incident-\d+\.md$/);
 
-  await page.goto('/timeline');
+  await page.goto('/activity/incidents');
   await page
     .getByRole('link', { name: `primary redis:${shard}` })
     .first()
@@ -106,7 +106,7 @@ test('rebooting a node shows the incident from the outage to the resync', { tag:
   await expect(details).toHaveAttribute('href', /incident/);
   await details.click();
 
-  await expect(page).toHaveURL(/\/timeline\/incident\/\d+/);
+  await expect(page).toHaveURL(/\/activity\/incidents\/\d+/);
   await expect(frame.heading(/^Node 2 was down for/)).toBeVisible(WELL);
   await expect(page.getByText(/(resynced in|back in sync)/).first()).toBeVisible(WELL);
   await expect(timeline.rows('Failovers').first()).toBeVisible();
@@ -133,7 +133,7 @@ test('rebooting a node shows the incident from the outage to the resync', { tag:
   await expect(page.getByRole('dialog')).toHaveCount(0);
   await expect(offer).toHaveCount(0, WELL);
 
-  await page.goto('/events');
+  await page.goto('/activity/events?span=all');
   const events = page.getByRole('table', { name: 'Events' });
   const outage = events.getByRole('row').filter({ hasText: `Node ${NODE} went down` });
   await expect(outage.getByRole('link', { name: 'Incident' })).toBeVisible();

@@ -30,8 +30,12 @@ test('shortcuts navigate, search, pause and show the help', async ({ page }) => 
   await jump(page, 'd', /\/databases$/);
   await expect(frame.heading('Databases')).toBeVisible();
   await jump(page, 'n', /\/nodes$/);
-  await jump(page, 'e', /\/events$/);
+  await jump(page, 'b', /\/benchmarks$/);
+  await jump(page, 's', /\/settings$/);
+  await jump(page, 'a', /\/activity\/timeline$/);
+  await jump(page, 'e', /\/activity\/events$/);
 
+  await expect(frame.live).toHaveText('Live');
   await page.keyboard.press('l');
   await expect(frame.live).toHaveText('Paused');
   await page.keyboard.press('l');
@@ -93,7 +97,7 @@ test('the first Tab focuses the skip link', async ({ page }) => {
 test('the theme and the time zone are stored', async ({ page }) => {
   const frame = new Frame(page);
   const scheme = page.locator('html');
-  await page.goto('/events');
+  await page.goto('/activity/events?span=all');
   await frame.chooseTheme('Dark');
   await expect(scheme).toHaveAttribute('data-mantine-color-scheme', 'dark');
   await page.reload();

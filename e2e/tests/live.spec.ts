@@ -103,7 +103,8 @@ test('a failed shard is shown on all pages', async ({ page, api }) => {
   ).toBeVisible();
   await expect(page.locator('[data-column="last"]').first()).not.toHaveText('–');
   await examine(page, 'overview-trouble');
-  await frame.goTo('Events');
+  await frame.goTo('Activity');
+  await frame.openTab('Activity', 'Events');
   await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
   await remove(api, uid);
   await expect(new DatabasesPage(page).row(name)).toHaveCount(0);

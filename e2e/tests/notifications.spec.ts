@@ -54,7 +54,8 @@ test('alert thresholds of a database and of nodes are set, and an alarm is shown
   await expect(
     page.getByRole('link', { name: 'demo receives fewer than 900,000,000 requests per second' }),
   ).toBeVisible();
-  await page.getByRole('link', { name: /^Alarms, \d+ active$/ }).click();
+  await page.getByRole('link', { name: /^Activity, \d+\sactive alarms?$/ }).click();
+  await new Frame(page).openTab('Activity', 'Alarms');
   const raised = page.getByRole('table', { name: 'Active alarms' }).getByRole('row');
   await expect(raised.filter({ hasText: 'demo receives fewer than' })).toBeVisible();
   await examine(page, 'alarms-raised');
@@ -63,7 +64,7 @@ test('alert thresholds of a database and of nodes are set, and an alarm is shown
   await alerts.getByRole('button', { name: 'Save' }).click();
   await expect(alerts.getByText('Raised', { exact: true })).toBeHidden();
 
-  await page.goto('/notifications');
+  await page.goto('/settings#notifications');
   const cluster = page.getByRole('region', { name: 'Alert thresholds of nodes and the cluster' });
   await cluster.getByLabel('Memory usage above', { exact: true }).check();
   await cluster.getByLabel('The number of nodes is even').check();
@@ -85,7 +86,7 @@ test('a webhook is added, tested, gets messages, and is removed', async ({ page,
     await page.getByRole('menuitem', { name }).click();
   };
   try {
-    await page.goto('/notifications');
+    await page.goto('/settings#notifications');
     await expect(page.getByText('No receivers yet')).toBeVisible();
     await page.getByRole('button', { name: 'Add receiver' }).click();
     const adding = frame.dialog('Add receiver');
@@ -140,7 +141,7 @@ test('audit records are sent to a syslog server', { tag: '@slow' }, async ({ pag
   const url = `syslog+tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const frame = new Frame(page);
   try {
-    await page.goto('/notifications');
+    await page.goto('/settings#notifications');
     await page.getByRole('button', { name: 'Add receiver' }).click();
     const adding = frame.dialog('Add receiver');
     await adding.getByLabel('Type').selectOption('Syslog');

@@ -2,13 +2,13 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from '@/app/App';
-import { printInLightTheme } from '@/app/printTheme';
+import { preparePrinting } from '@/app/preparePrinting';
 import '@/app/theme.css';
 import '@/app/mantine.css';
 
 const root = document.getElementById('root');
 if (!root) throw new Error('index.html has no #root');
-printInLightTheme();
+preparePrinting();
 createRoot(root).render(
   <StrictMode>
     <App />

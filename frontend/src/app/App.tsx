@@ -2,7 +2,7 @@
 import { MantineProvider } from '@mantine/core';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
-import { clearUserData } from '@/api/access/session';
+import { clearUserData, sessionQuery } from '@/api/access/session';
 import { onSessionEnded } from '@/api/http';
 import { prefetch, preloadPages } from './prefetch';
 import { createQueryClient } from './queryClient';
@@ -21,8 +21,13 @@ onSessionEnded(() => {
   }
 });
 
-// Not on the sign-in page. On other pages, the router redirects to it if there is no session.
-if (location.pathname !== '/login') prefetch(client);
+// Without a session, the router redirects to the sign-in page, which requires no data.
+if (location.pathname !== '/login') {
+  client.ensureQueryData(sessionQuery).then(
+    () => prefetch(client),
+    () => undefined,
+  );
+}
 preloadPages(router);
 
 export function App() {

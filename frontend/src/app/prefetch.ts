@@ -20,9 +20,10 @@ export function prefetch(client: QueryClient): void {
 /** Delay before pages are preloaded, so that short visits do not load them. */
 const HOVER_MS = 10_000;
 
-/** Load the code of all pages after a delay, so that they also open while the console is unreachable. */
+/** After the sign-in, load the code of all pages after a delay, so that they also open while the console is unreachable. */
 export function preloadPages(router: AnyRouter): void {
-  const stop = router.subscribe('onRendered', () => {
+  const stop = router.subscribe('onRendered', ({ toLocation }) => {
+    if (toLocation.pathname === '/login') return;
     stop();
     setTimeout(() => whenIdle(load), HOVER_MS);
   });

@@ -11,10 +11,12 @@ import {
 import { sessionQuery } from '@/api/access/session';
 import { ApiError } from '@/api/http';
 import { Frame } from './layout/Frame';
+import { movedPages } from './movedPages';
 import { NotFoundPage, RouteError } from './routes/fallback';
 import { LoginPage } from './routes/login';
 import { OverviewPage } from './routes/overview';
 import {
+  actionsSearch,
   auditSearch,
   availabilitySearch,
   backupsSearch,
@@ -29,6 +31,14 @@ import {
   shardsSearch,
   timelineSearch,
 } from './search';
+
+type TimeAxisRule = (search: object) => boolean;
+
+const always: TimeAxisRule = () => true;
+/** The list of all events has no time range. */
+const ofRange: TimeAxisRule = (search) => !('span' in search && search.span === 'all');
+/** Only the panel of a shard has charts. */
+const ofShard: TimeAxisRule = (search) => 'shard' in search && search.shard !== undefined;
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   validateSearch: frameSearch,
@@ -57,12 +67,18 @@ const shell = createRoute({
   },
 });
 
-const overview = createRoute({ getParentRoute: () => shell, path: '/', component: OverviewPage });
+const overview = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  staticData: { hasTimeAxis: always },
+  component: OverviewPage,
+});
 
 const clusterMetrics = createRoute({
   getParentRoute: () => shell,
   path: 'cluster/metrics',
   validateSearch: metricsSearch,
+  staticData: { hasTimeAxis: always },
   component: lazyRouteComponent(() => import('./routes/cluster-metrics'), 'ClusterMetricsPage'),
 });
 
@@ -70,6 +86,7 @@ const databases = createRoute({
   getParentRoute: () => shell,
   path: 'databases',
   validateSearch: databasesSearch,
+  staticData: { hasTimeAxis: always },
   component: lazyRouteComponent(() => import('./routes/databases/list'), 'DatabasesPage'),
 });
 
@@ -97,6 +114,7 @@ const databaseMetrics = createRoute({
   getParentRoute: () => database,
   path: 'metrics',
   validateSearch: metricsSearch,
+  staticData: { hasTimeAxis: always },
   component: lazyRouteComponent(() => import('./routes/databases/metrics'), 'DatabaseMetricsTab'),
 });
 
@@ -104,12 +122,14 @@ const databaseShards = createRoute({
   getParentRoute: () => database,
   path: 'shards',
   validateSearch: shardsSearch,
+  staticData: { hasTimeAxis: ofShard },
   component: lazyRouteComponent(() => import('./routes/databases/shards'), 'DatabaseShardsTab'),
 });
 
 const databaseEndpoint = createRoute({
   getParentRoute: () => database,
   path: 'endpoint',
+  staticData: { hasTimeAxis: always },
   component: lazyRouteComponent(() => import('./routes/databases/endpoint'), 'DatabaseEndpointTab'),
 });
 
@@ -133,6 +153,7 @@ const databaseEvents = createRoute({
   getParentRoute: () => database,
   path: 'events',
   validateSearch: eventSearch,
+  staticData: { hasTimeAxis: ofRange },
   component: lazyRouteComponent(() => import('./routes/databases/events'), 'DatabaseEventsTab'),
 });
 
@@ -148,9 +169,12 @@ const databaseAvailability = createRoute({
 
 const availability = createRoute({
   getParentRoute: () => shell,
-  path: 'availability',
+  path: 'databases/availability',
   validateSearch: availabilitySearch,
-  component: lazyRouteComponent(() => import('./routes/availability'), 'AvailabilityPage'),
+  component: lazyRouteComponent(
+    () => import('./routes/databases/all-availability'),
+    'AvailabilityPage',
+  ),
 });
 
 const nodes = createRoute({
@@ -162,14 +186,15 @@ const nodes = createRoute({
 const node = createRoute({
   getParentRoute: () => shell,
   path: 'nodes/$uid',
+  staticData: { hasTimeAxis: always },
   component: lazyRouteComponent(() => import('./routes/node'), 'NodePage'),
 });
 
 const backups = createRoute({
   getParentRoute: () => shell,
-  path: 'backups',
+  path: 'databases/backups',
   validateSearch: backupsSearch,
-  component: lazyRouteComponent(() => import('./routes/backups'), 'BackupsPage'),
+  component: lazyRouteComponent(() => import('./routes/databases/all-backups'), 'BackupsPage'),
 });
 
 const benchmarks = createRoute({
@@ -217,55 +242,79 @@ const benchmark = createRoute({
   component: lazyRouteComponent(() => import('./routes/benchmarks/page'), 'BenchmarkPage'),
 });
 
+const activity = createRoute({
+  getParentRoute: () => shell,
+  path: 'activity',
+  beforeLoad: () => {
+    throw redirect({ to: '/activity/timeline', replace: true });
+  },
+});
+
 const timeline = createRoute({
   getParentRoute: () => shell,
-  path: 'timeline',
+  path: 'activity/timeline',
   validateSearch: timelineSearch,
-  component: lazyRouteComponent(() => import('./routes/timeline'), 'TimelinePage'),
+  staticData: { hasTimeAxis: always },
+  component: lazyRouteComponent(() => import('./routes/activity/timeline'), 'TimelinePage'),
+});
+
+const incidents = createRoute({
+  getParentRoute: () => shell,
+  path: 'activity/incidents',
+  component: lazyRouteComponent(() => import('./routes/activity/incidents'), 'IncidentsPage'),
 });
 
 const incident = createRoute({
   getParentRoute: () => shell,
-  path: 'timeline/incident/$uid',
-  component: lazyRouteComponent(() => import('./routes/incident'), 'IncidentPage'),
+  path: 'activity/incidents/$uid',
+  component: lazyRouteComponent(() => import('./routes/activity/incident'), 'IncidentPage'),
 });
 
 const alarms = createRoute({
   getParentRoute: () => shell,
-  path: 'alarms',
-  component: lazyRouteComponent(() => import('./routes/alarms'), 'AlarmsPage'),
+  path: 'activity/alarms',
+  staticData: { hasTimeAxis: always },
+  component: lazyRouteComponent(() => import('./routes/activity/alarms'), 'AlarmsPage'),
 });
 
 const events = createRoute({
   getParentRoute: () => shell,
-  path: 'events',
+  path: 'activity/events',
   validateSearch: eventSearch,
-  component: lazyRouteComponent(() => import('./routes/events'), 'EventsPage'),
+  staticData: { hasTimeAxis: ofRange },
+  component: lazyRouteComponent(() => import('./routes/activity/events'), 'EventsPage'),
 });
 
-const users = createRoute({
+const actions = createRoute({
   getParentRoute: () => shell,
-  path: 'users',
-  component: lazyRouteComponent(() => import('./routes/users'), 'UsersPage'),
+  path: 'activity/actions',
+  validateSearch: actionsSearch,
+  component: lazyRouteComponent(() => import('./routes/activity/actions'), 'ActionsPage'),
 });
 
 const audit = createRoute({
   getParentRoute: () => shell,
-  path: 'audit',
+  path: 'activity/audit',
   validateSearch: auditSearch,
-  component: lazyRouteComponent(() => import('./routes/audit'), 'AuditPage'),
+  component: lazyRouteComponent(() => import('./routes/activity/audit'), 'AuditPage'),
 });
 
-const notifications = createRoute({
+const device = createRoute({
   getParentRoute: () => shell,
-  path: 'notifications',
-  component: lazyRouteComponent(() => import('./routes/notifications'), 'NotificationsPage'),
+  path: 'device',
+  component: lazyRouteComponent(() => import('./routes/device'), 'DevicePage'),
 });
 
 const settings = createRoute({
   getParentRoute: () => shell,
   path: 'settings',
-  component: lazyRouteComponent(() => import('./routes/settings'), 'SettingsPage'),
+  component: lazyRouteComponent(() => import('./routes/settings/page'), 'SettingsPage'),
+});
+
+const guide = createRoute({
+  getParentRoute: () => shell,
+  path: 'guide/$page',
+  component: lazyRouteComponent(() => import('./routes/guide'), 'GuidePage'),
 });
 
 /** All other addresses, so that the navigation stays visible. */
@@ -297,15 +346,19 @@ const tree = root.addChildren([
     scenarios,
     scenarioRun,
     benchmark,
-    timeline,
-    incident,
+    guide,
     availability,
+    activity,
+    timeline,
+    incidents,
+    incident,
     alarms,
     events,
-    users,
+    actions,
     audit,
-    notifications,
     settings,
+    device,
+    ...movedPages(shell),
     notFound,
   ]),
 ]);
@@ -324,5 +377,9 @@ export function createAppRouter(client: QueryClient) {
 declare module '@tanstack/react-router' {
   interface Register {
     router: ReturnType<typeof createAppRouter>;
+  }
+  interface StaticDataRouteOption {
+    /** Whether the page has a time axis, on which the time range and *Live* act. */
+    hasTimeAxis?: TimeAxisRule;
   }
 }

@@ -170,6 +170,16 @@ export const availabilitySearch = (raw: Raw): AvailabilitySearch => ({
   target: parseTarget(raw.target),
 });
 
+export interface ActionsSearch {
+  status?: 'running' | 'failed' | undefined;
+  text?: string | undefined;
+}
+
+export const actionsSearch = (raw: Raw): ActionsSearch => ({
+  status: oneOf(raw.status, ['running', 'failed']),
+  text: text(raw.text),
+});
+
 export interface AuditSearch {
   outcome?: 'done' | 'refused' | 'failed' | undefined;
   text?: string | undefined;

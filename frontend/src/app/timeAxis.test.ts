@@ -57,6 +57,18 @@ describe('PageTimeAxis', () => {
     expect(navigated.slice(-2).map(({ from }) => from)).toEqual([NOW - 200, undefined]);
   });
 
+  it('limits events to the end of a zoomed window, or to the time of the pause', () => {
+    const { axis } = axisAt({});
+    expect(axis.eventsUntil()).toBeUndefined();
+    const before = Date.now() / 1000;
+    axis.toggleLive();
+    expect(axis.eventsUntil()).toBeGreaterThanOrEqual(before);
+    axis.toggleLive();
+    expect(axis.eventsUntil()).toBeUndefined();
+    axis.zoom(NOW - 200, NOW - 100);
+    expect(axis.eventsUntil()).toBe(NOW - 100);
+  });
+
   it('does not shift into the future', () => {
     const { axis } = axisAt({});
     axis.shift(-0.5);

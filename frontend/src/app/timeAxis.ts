@@ -4,6 +4,7 @@
  */
 import { chooseStep, intervalCount, intervalStart } from '@/lib/resolution';
 import { createStore } from '@/lib/store';
+import { consoleNow } from '@/lib/time';
 import { EARLIEST, MAX_WINDOW_S } from '@/lib/timeWindow';
 import type { Live } from '@/live/live';
 import type { TimeAxis } from '@/ui/chart/types';
@@ -26,6 +27,8 @@ export class PageTimeAxis implements TimeAxis {
   readonly live = createStore(true);
   private range: number = DEFAULT_RANGE;
   private frozen: number | null = null;
+  /** Epoch seconds. Samples arrive later than events, so the window ends before this time. */
+  private pausedAt = 0;
   private zoomed: Window | null = null;
   private requestedStep: number | undefined;
   private points = 1_000;
@@ -46,6 +49,12 @@ export class PageTimeAxis implements TimeAxis {
     const step = chooseStep(now - this.range, now, this.points, now);
     const to = intervalStart(now, step) + step;
     return { from: to - this.range, to };
+  }
+
+  /** Return the time up to which to show events: the end of a zoomed window, or the time of the pause; undefined while live. */
+  eventsUntil(): number | undefined {
+    if (this.zoomed) return this.zoomed.to;
+    return this.frozen === null ? undefined : this.pausedAt;
   }
 
   step(): number {
@@ -95,6 +104,7 @@ export class PageTimeAxis implements TimeAxis {
       this.navigate(NO_ZOOM);
     } else {
       this.frozen = this.frozen === null ? this.source.edge() : null;
+      this.pausedAt = consoleNow() / 1000;
     }
     this.changed();
   }

@@ -74,7 +74,7 @@ async def get_report(_viewer: LogViewer, session: ReadSession, request: Request,
         incident,
         cluster=(await cluster.load(session)).name,
         names=await _names(session),
-        url=f"{request.base_url}timeline/incident/{incident.start.uid}",
+        url=f"{request.base_url}activity/incidents/{incident.start.uid}",
         now=ms(now),
     )
     name = f'attachment; filename="incident-{incident.start.uid}.md"'

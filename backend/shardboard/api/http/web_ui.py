@@ -17,6 +17,14 @@ API_PATH = re.compile(r"/+v\d+(/|$)", re.IGNORECASE)
 """Paths of the API, including misspelled ones and versions that do not exist. They never return the web UI."""
 PAGES = (
     "/",
+    "/activity",
+    "/activity/actions",
+    "/activity/alarms",
+    "/activity/audit",
+    "/activity/events",
+    "/activity/incidents",
+    "/activity/incidents/{uid}",
+    "/activity/timeline",
     "/alarms",
     "/audit",
     "/availability",
@@ -29,6 +37,8 @@ PAGES = (
     "/benchmarks/{uid}",
     "/cluster/metrics",
     "/databases",
+    "/databases/availability",
+    "/databases/backups",
     "/databases/new",
     "/databases/{uid}",
     "/databases/{uid}/availability",
@@ -38,7 +48,9 @@ PAGES = (
     "/databases/{uid}/events",
     "/databases/{uid}/metrics",
     "/databases/{uid}/shards",
+    "/device",
     "/events",
+    "/guide/{page}",
     "/login",
     "/nodes",
     "/nodes/{uid}",
@@ -48,8 +60,8 @@ PAGES = (
     "/timeline/incident/{uid}",
     "/users",
 )
-"""Pages of the web UI: the routes of `frontend/src/app/router.tsx`."""
-_PAGE = re.compile("|".join(re.escape(page).replace(r"\{uid\}", "[^/]+") for page in PAGES))
+"""Pages of the web UI: the routes of `frontend/src/app/router.tsx` and the old addresses in `movedPages.ts`."""
+_PAGE = re.compile("|".join(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(page)) for page in PAGES))
 
 router = APIRouter(include_in_schema=False)
 

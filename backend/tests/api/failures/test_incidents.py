@@ -144,7 +144,7 @@ async def test_incident_with_all_details(client: httpx.AsyncClient, console: Con
         ("in_sync", 60_000, []),
     ]
     assert (incident["figures"][2]["count"], incident["figures"][2]["total"]) == (1, 1)
-    assert f"from https://console/timeline/incident/{uid}\n" in report.text
+    assert f"from https://console/activity/incidents/{uid}\n" in report.text
 
 
 async def test_events_of_earlier_releases_are_reported_with_current_names(

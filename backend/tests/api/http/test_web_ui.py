@@ -9,7 +9,8 @@ import pytest
 from shardboard.api.http.web_ui import PAGES, is_ui_page
 from shardboard.console import Console
 
-ROUTER = Path(__file__).parents[4] / "frontend" / "src" / "app" / "router.tsx"
+APP = Path(__file__).parents[4] / "frontend" / "src" / "app"
+ROUTER = APP / "router.tsx"
 _ROUTE = re.compile(
     r"const (\w+) = createRoute\(\{\s*getParentRoute: \(\) => (\w+),\s*(?:path: '([^']*)'|id: '[^']*')", re.DOTALL
 )
@@ -28,7 +29,9 @@ def router_paths() -> set[str]:
     paths = {"root": ""}
     for name, parent, path in _ROUTE.findall(ROUTER.read_text()):
         paths[name] = f"{paths[parent]}/{path}".rstrip("/") if path else paths[parent]
-    return {re.sub(r"\$(\w+)", r"{\1}", path) or "/" for path in paths.values() if not path.endswith("$")}
+    moved = re.findall(r"^  '?([\w/$]+)'?: \{ to:", (APP / "movedPages.ts").read_text(), re.MULTILINE)
+    pages = [path for path in paths.values() if not path.endswith("$")] + [f"/{path}" for path in moved]
+    return {re.sub(r"\$(\w+)", r"{\1}", path) or "/" for path in pages}
 
 
 def test_pages_are_those_of_the_router() -> None:

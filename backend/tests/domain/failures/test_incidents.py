@@ -355,7 +355,7 @@ class TestReport:
             first_incident([*NODE_FAILURE_EVENTS, *more], NODE_FAILURE_OUTAGES),
             cluster="lab",
             names=NAMES,
-            url="https://x/timeline/incident/10",
+            url="https://x/activity/incidents/10",
             now=NOW,
         )
 

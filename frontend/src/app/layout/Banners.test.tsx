@@ -136,7 +136,7 @@ describe('Banners', () => {
   });
 
   it('show only problems that have a banner on every page', () => {
-    const link = { to: '/timeline' } as const;
+    const link = { to: '/activity/timeline' } as const;
     now.problems = [
       { tone: 'broken', text: 'Node 2 has been down', banner: true, link },
       { tone: 'attention', text: 'orders could not be created', banner: false, link },

@@ -39,7 +39,11 @@ export function Banners() {
         </div>
       )}
       {drills.map((drill) => (
-        <DrillRuns key={drill.action_uid} drill={drill} isOnTimeline={pathname === '/timeline'} />
+        <DrillRuns
+          key={drill.action_uid}
+          drill={drill}
+          isOnTimeline={pathname === '/activity/timeline'}
+        />
       ))}
       {problems
         // The overview page and the page of the incident already show the problem.
@@ -79,7 +83,7 @@ function DrillRuns({ drill, isOnTimeline }: { drill: Action; isOnTimeline: boole
       </span>
       <CancelAction action={drill} />
       {!isOnTimeline && (
-        <Link to="/timeline" search={{ range: 60 }}>
+        <Link to="/activity/timeline" search={{ range: 60 }}>
           View timeline
         </Link>
       )}

@@ -9,40 +9,49 @@ const PAGE_TITLES: Record<string, string> = {
   cluster: 'Overview',
   databases: 'Databases',
   nodes: 'Nodes',
-  backups: 'Backups',
+  activity: 'Activity',
   benchmarks: 'Benchmarks',
-  timeline: 'Timeline',
-  availability: 'Availability',
-  alarms: 'Alarms',
-  events: 'Events',
-  users: 'Users',
-  audit: 'Audit',
-  notifications: 'Notifications',
+  guide: 'Guide',
   settings: 'Settings',
-  new: 'New database',
+  device: 'Sign in a program',
 };
 
-const RUNS: Record<string, string> = {
-  new: 'New run',
-  compare: 'Compare runs',
-  scenarios: 'Scenarios',
+/** Titles of the pages of a section. */
+const SUBPAGE_TITLES: Record<string, Record<string, string>> = {
+  cluster: { metrics: 'Metrics' },
+  databases: { new: 'New database', backups: 'Backups', availability: 'Availability' },
+  activity: {
+    timeline: 'Timeline',
+    incidents: 'Incidents',
+    alarms: 'Alarms',
+    events: 'Events',
+    actions: 'Actions',
+    audit: 'Audit',
+  },
+  benchmarks: { new: 'New run', compare: 'Compare runs', scenarios: 'Scenarios' },
+};
+
+/** Titles of the objects of pages with three parts. */
+const OBJECT_TITLES: Record<string, string> = {
+  '/benchmarks/scenarios': 'Scenario run',
+  '/activity/incidents': 'Incident',
 };
 
 export function Breadcrumbs() {
   const { pathname } = useLocation();
   const { data: bdbs } = useQuery(shownBdbsQuery);
-  const isScenario = pathname.startsWith('/benchmarks/scenarios');
-  const parts = pathname
-    .split('/')
-    .filter(Boolean)
-    .slice(0, isScenario ? 3 : 2);
+  const all = pathname.split('/').filter(Boolean);
+  const objectTitle = OBJECT_TITLES[`/${all.slice(0, 2).join('/')}`];
+  // The guide has no page that lists all pages.
+  const parts = all.slice(0, objectTitle ? 3 : all[0] === 'guide' ? 1 : 2);
+  const [section = ''] = parts;
   const labels = parts.map((part, index) => {
-    if (isScenario && index === 2) return `Scenario run ${part}`;
-    if (parts[0] === 'benchmarks' && index) return RUNS[part] ?? `Benchmark ${part}`;
-    if (index === 0 || part === 'new') return PAGE_TITLES[part] ?? part;
-    if (parts[0] === 'nodes') return `Node ${part}`;
-    if (part === 'incident') return 'Incident';
-    if (part === 'metrics') return 'Metrics';
+    if (index === 0) return PAGE_TITLES[part] ?? part;
+    if (index === 2) return `${objectTitle} ${part}`;
+    const title = SUBPAGE_TITLES[section]?.[part];
+    if (title) return title;
+    if (section === 'benchmarks') return `Benchmark ${part}`;
+    if (section === 'nodes') return `Node ${part}`;
     return bdbs?.find((bdb) => String(bdb.uid) === part)?.name ?? `Database ${part}`;
   });
   const title = labels.at(-1) ?? 'Overview';
@@ -58,7 +67,7 @@ export function Breadcrumbs() {
           {index < labels.length - 1 ? (
             <Link
               to={
-                (parts[0] === 'cluster'
+                (section === 'cluster'
                   ? '/'
                   : `/${parts.slice(0, index + 1).join('/')}`) as '/databases'
               }

@@ -1,14 +1,14 @@
 /** Layout of every page: navigation, header, banners, running actions. */
 import { Outlet, useLocation } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { ActionsDrawer } from '@/features/actions/ActionsDrawer';
 import { LiveProvider } from '@/live/LiveProvider';
+import { Palette } from '../palette/Palette';
 import { Banners } from './Banners';
 import classes from './Frame.module.css';
 import { Header } from './Header';
 import { Nav } from './Nav';
 import { PageAxis } from './PageAxis';
-import { Search } from './Search';
 import { ShortcutsHelp } from './ShortcutsHelp';
 import { useShortcuts } from './useShortcuts';
 
@@ -24,13 +24,14 @@ export function Frame() {
 
 function Shell() {
   const [open, setOpen] = useState<'search' | 'help' | null>(null);
-  const main = useRef<HTMLElement>(null);
   const { pathname } = useLocation();
   useShortcuts({ onSearch: () => setOpen('search'), onHelp: () => setOpen('help') });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page starts at its top
   useEffect(() => {
-    main.current?.scrollTo(0, 0);
+    window.scrollTo(0, 0);
   }, [pathname]);
+  const top = useHeightVariable('--top');
+  const bottom = useHeightVariable('--bottom');
   const close = () => setOpen(null);
 
   return (
@@ -40,16 +41,39 @@ function Shell() {
       </a>
       <Nav />
       <div className={classes.column}>
-        <Header onSearch={() => setOpen('search')} onHelp={() => setOpen('help')} />
-        <Banners />
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also where nothing in it can be focused */}
-        <main id="content" ref={main} className={classes.main} tabIndex={0}>
+        <div className={classes.top} ref={top}>
+          <Header onSearch={() => setOpen('search')} onHelp={() => setOpen('help')} />
+          <Banners />
+        </div>
+        <main id="content" className={classes.main} tabIndex={-1}>
           <Outlet />
         </main>
-        <ActionsDrawer />
+        <div className={classes.bottom} ref={bottom}>
+          <ActionsDrawer />
+        </div>
       </div>
-      {open === 'search' && <Search onClose={close} />}
+      {open === 'search' && <Palette onClose={close} />}
       {open === 'help' && <ShortcutsHelp onClose={close} />}
     </div>
   );
+}
+
+/**
+ * Return a ref of an element at the edge of the window. Its height is stored in a CSS variable, so that content that stays visible
+ * or is scrolled into view keeps clear of it.
+ */
+function useHeightVariable(name: '--top' | '--bottom') {
+  const element = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const box = element.current;
+    if (!box) return;
+    const { style } = document.documentElement;
+    const observer = new ResizeObserver(() => style.setProperty(name, `${box.offsetHeight}px`));
+    observer.observe(box);
+    return () => {
+      observer.disconnect();
+      style.removeProperty(name);
+    };
+  }, [name]);
+  return element;
 }

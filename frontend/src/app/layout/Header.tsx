@@ -1,10 +1,10 @@
 /** Breadcrumb, time range, live switch, search, theme and user. */
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { IconHelp, IconSearch } from '@tabler/icons-react';
-import { useLocation } from '@tanstack/react-router';
 import { Breadcrumbs } from './Breadcrumbs';
 import classes from './Frame.module.css';
 import { LiveSwitch } from './LiveSwitch';
+import { useHasTimeAxis } from './PageAxis';
 import { RangePicker } from './RangePicker';
 import { ThemeSwitch } from './ThemeSwitch';
 import { UserMenu } from './UserMenu';
@@ -15,13 +15,12 @@ interface Props {
 }
 
 export function Header({ onSearch, onHelp }: Props) {
-  // The page of an incident uses the time axis of the incident.
-  const ownAxis = useLocation().pathname.startsWith('/timeline/incident/');
+  const hasTimeAxis = useHasTimeAxis();
   return (
     <header className={classes.header}>
       <Breadcrumbs />
-      {!ownAxis && <RangePicker />}
-      {!ownAxis && <LiveSwitch />}
+      {hasTimeAxis && <RangePicker />}
+      {hasTimeAxis && <LiveSwitch />}
       <button type="button" className={classes.searchButton} onClick={onSearch} aria-label="Search">
         <IconSearch size={14} aria-hidden />
         <span>Search</span>

@@ -1,59 +1,35 @@
-/** Navigation at the left, which can be collapsed to icons. */
+/** Navigation with the six sections: at the left, where it can be collapsed to icons, and at the bottom on phones. */
 
 import {
-  IconAlertTriangle,
-  IconArchive,
-  IconBell,
+  IconActivity,
   IconDatabase,
   IconGauge,
-  IconHeartbeat,
   IconLayoutDashboard,
   IconLayoutSidebarLeftCollapse,
   IconLayoutSidebarLeftExpand,
-  IconListDetails,
   IconServer2,
   IconSettings,
-  IconShieldCheck,
-  IconTimeline,
-  IconUsers,
 } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { usePermission } from '@/api/access/session';
-import { useActiveAlarms } from '@/api/alerting/health';
+import { useAlarms } from '@/features/alarms/useAlarms';
+import { plural } from '@/lib/format';
 import classes from './Frame.module.css';
 
-const LINKS = [
+const SECTIONS = [
   { to: '/', label: 'Overview', Icon: IconLayoutDashboard },
   { to: '/databases', label: 'Databases', Icon: IconDatabase },
   { to: '/nodes', label: 'Nodes', Icon: IconServer2 },
-  { to: '/backups', label: 'Backups', Icon: IconArchive },
+  { to: '/activity', label: 'Activity', Icon: IconActivity },
   { to: '/benchmarks', label: 'Benchmarks', Icon: IconGauge },
-  { to: '/timeline', label: 'Timeline', Icon: IconTimeline },
-  { to: '/availability', label: 'Availability', Icon: IconHeartbeat },
-  { to: '/alarms', label: 'Alarms', Icon: IconAlertTriangle },
-  { to: '/events', label: 'Events', Icon: IconListDetails },
+  { to: '/settings', label: 'Settings', Icon: IconSettings },
 ] as const;
-
-const NOTIFICATIONS = { to: '/notifications', label: 'Notifications', Icon: IconBell } as const;
-const USERS = { to: '/users', label: 'Users', Icon: IconUsers } as const;
-const AUDIT = { to: '/audit', label: 'Audit', Icon: IconShieldCheck } as const;
-
-const SETTINGS = { to: '/settings', label: 'Settings', Icon: IconSettings } as const;
 
 const KEY = 'shardboard.nav';
 
 export function Nav() {
   const [collapsed, setCollapsed] = useState(() => localStorage.getItem(KEY) === 'collapsed');
-  const raised = useActiveAlarms()?.length ?? 0;
-  const mayManage = usePermission('manageUsers');
-  const mayAdminister = usePermission('administer');
-  const links = [
-    ...LINKS,
-    ...(mayAdminister ? [NOTIFICATIONS] : []),
-    ...(mayManage ? [USERS] : []),
-    ...(mayAdminister ? [AUDIT, SETTINGS] : []),
-  ];
+  const raised = useAlarms()?.open.length ?? 0;
   const toggle = () => {
     localStorage.setItem(KEY, collapsed ? 'open' : 'collapsed');
     setCollapsed(!collapsed);
@@ -65,24 +41,27 @@ export function Nav() {
         <img src="/favicon.svg" width={22} height={22} alt="" />
         <span className={classes.label}>Shardboard</span>
       </Link>
-      {links.map(({ to, label, Icon }) => (
-        <Link
-          key={to}
-          to={to}
-          className={classes.link}
-          activeOptions={{ exact: to === '/', includeSearch: false }}
-          aria-label={to === '/alarms' && raised ? `${label}, ${raised} active` : label}
-          title={label}
-        >
-          <Icon size={18} stroke={1.6} aria-hidden />
-          <span className={classes.label}>{label}</span>
-          {to === '/alarms' && raised > 0 && (
-            <span className={classes.count} aria-hidden>
-              {raised}
-            </span>
-          )}
-        </Link>
-      ))}
+      {SECTIONS.map(({ to, label, Icon }) => {
+        const alarms = to === '/activity' ? raised : 0;
+        return (
+          <Link
+            key={to}
+            to={to}
+            className={classes.link}
+            activeOptions={{ exact: to === '/', includeSearch: false }}
+            aria-label={alarms ? `${label}, ${plural(alarms, 'active alarm')}` : label}
+            title={label}
+          >
+            <Icon size={18} stroke={1.6} aria-hidden />
+            <span className={classes.label}>{label}</span>
+            {alarms > 0 && (
+              <span className={classes.count} aria-hidden>
+                {alarms}
+              </span>
+            )}
+          </Link>
+        );
+      })}
       <button
         type="button"
         className={`${classes.link} ${classes.collapse}`}

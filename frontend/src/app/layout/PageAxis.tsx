@@ -1,5 +1,5 @@
 /** Provider of the page's time axis, which is synchronized with the address. */
-import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useMatches, useNavigate, useSearch } from '@tanstack/react-router';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import { useLive } from '@/live/LiveProvider';
 import { TimeAxisProvider } from '@/ui/chart/TimeAxisContext';
@@ -36,3 +36,9 @@ export function usePageAxis(): PageTimeAxis {
   if (!axis) throw new Error('usePageAxis requires a PageAxis');
   return axis;
 }
+
+/** Return whether the page has a time axis. The time range and *Live* are shown only there. */
+export const useHasTimeAxis = (): boolean =>
+  useMatches({
+    select: (matches) => matches.some(({ staticData, search }) => staticData.hasTimeAxis?.(search)),
+  });

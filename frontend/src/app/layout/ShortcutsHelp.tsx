@@ -4,10 +4,14 @@ import { Fragment } from 'react';
 import classes from './Frame.module.css';
 
 const KEYS = [
-  [['/'], 'Search databases, nodes, shards, and events'],
+  [['/'], 'Search objects, pages, and actions'],
+  [['Ctrl', 'K'], 'The same, also in text fields'],
   [['g', 'o'], 'Go to overview'],
   [['g', 'd'], 'Go to databases'],
   [['g', 'n'], 'Go to nodes'],
+  [['g', 'a'], 'Go to activity'],
+  [['g', 'b'], 'Go to benchmarks'],
+  [['g', 's'], 'Go to settings'],
   [['g', 't'], 'Go to the timeline'],
   [['g', 'e'], 'Go to events'],
   [['l'], 'Pause or resume live data'],

@@ -72,7 +72,7 @@ export function NodePage() {
         <DrillDialog
           node={node.uid}
           onClose={() => setDrillOpen(false)}
-          onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })}
+          onStarted={() => navigate({ to: '/activity/timeline', search: { range: 60 } })}
         />
       )}
       <NodeCharts node={node} bdbs={bdbs ?? []} />

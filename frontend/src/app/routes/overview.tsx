@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { bdbsQuery } from '@/api/databases/bdbs';
+import { AcknowledgedCount } from '@/features/alarms/AcknowledgedCount';
 import { FirstSteps } from '@/features/databases/create/FirstSteps';
 import { SwitchBackNotices } from '@/features/databases/header/SwitchBackNotice';
 import { CompactDatabaseTable } from '@/features/databases/list/DatabaseTable';
@@ -13,7 +14,9 @@ import { MetricChart } from '@/features/metrics/MetricChart';
 import { useEventMarks } from '@/features/metrics/marks';
 import { AddNodeButton } from '@/features/nodes/AddNode';
 import { NodeStrip } from '@/features/nodes/NodeStrip';
+import { RedundancyLine } from '@/features/nodes/redundancy/RedundancyLine';
 import { Health } from '@/features/overview/Health';
+import { Matters } from '@/features/overview/Matters';
 import { Totals } from '@/features/overview/Totals';
 import { useDrawError, useFreshness, useStreamState } from '@/live/LiveProvider';
 import { Card } from '@/ui/Card';
@@ -26,6 +29,7 @@ export function OverviewPage() {
   return (
     <div className={classes.page}>
       <State />
+      <AcknowledgedCount />
       {bdbs?.length === 0 ? <EmptyCluster /> : <RunningCluster />}
     </div>
   );
@@ -37,7 +41,21 @@ function State() {
   const drawError = useDrawError();
   const isPartlyLive = drawError !== null && freshness === 'fresh';
   const stale = phase === 'lost' ? 'lost' : isPartlyLive ? 'late' : freshness;
-  return <Health problems={useProblems()} stale={stale === 'fresh' ? null : stale} />;
+  const problems = useProblems();
+  return (
+    <>
+      <div className={classes.state}>
+        <Health problems={problems} stale={stale === 'fresh' ? null : stale} />
+        {/* While something is down, the heading and the strips describe the consequences. */}
+        {stale !== 'lost' && !problems.some(({ tone }) => tone === 'broken') && (
+          <RedundancyLine version={problems.map(({ text }) => text).join()} />
+        )}
+      </div>
+      <Matters problems={problems}>
+        <SwitchBackNotices />
+      </Matters>
+    </>
+  );
 }
 
 function EmptyCluster() {
@@ -60,8 +78,6 @@ function RunningCluster() {
   return (
     <>
       <Totals unavailableReason={reasons?.latency} />
-      <SwitchBackNotices />
-      <GuidedTour onStarted={() => navigate({ to: '/timeline', search: { range: 60 } })} />
       <div className={classes.split}>
         <div className={classes.column}>
           <div className={classes.pair}>
@@ -78,7 +94,12 @@ function RunningCluster() {
             <CompactDatabaseTable />
           </Card>
         </div>
-        <Events />
+        <div className={classes.column}>
+          <GuidedTour
+            onStarted={() => navigate({ to: '/activity/timeline', search: { range: 60 } })}
+          />
+          <Events />
+        </div>
       </div>
     </>
   );
@@ -86,7 +107,15 @@ function RunningCluster() {
 
 function Events() {
   return (
-    <Card title="Latest events" flush headerEnd={<Link to="/events">All events</Link>}>
+    <Card
+      title="Latest events"
+      flush
+      headerEnd={
+        <Link to="/activity/events" search={{ span: 'all' }}>
+          All events
+        </Link>
+      }
+    >
       <LatestEvents />
     </Card>
   );

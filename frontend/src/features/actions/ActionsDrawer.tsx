@@ -2,6 +2,7 @@
 
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { actionsQuery, isRunning } from '@/api/cluster/actions';
 import { plural } from '@/lib/format';
@@ -38,6 +39,9 @@ export function ActionsDrawer() {
               <ActionProgress action={action} />
             </li>
           ))}
+          <li>
+            <Link to="/activity/actions">All actions</Link>
+          </li>
         </ul>
       )}
     </section>

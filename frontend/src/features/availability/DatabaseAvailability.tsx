@@ -98,12 +98,17 @@ function Incidents({ bdb, month }: { bdb: number; month: string }) {
             id: 'lost',
             header: 'Component',
             cell: (incident) => (
-              <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+              <Link to="/activity/incidents/$uid" params={{ uid: String(incident.uid) }}>
                 {lostComponent(incident)}
               </Link>
             ),
           },
-          { id: 'time', header: 'Down since', cell: ({ began }) => <Stamp time={began} /> },
+          {
+            id: 'time',
+            header: 'Down since',
+            isTime: true,
+            cell: ({ began }) => <Stamp time={began} />,
+          },
           {
             id: 'unserved',
             header: 'Not served for',

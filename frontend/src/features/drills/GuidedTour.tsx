@@ -4,6 +4,7 @@ import {
   IconAlertTriangle,
   IconCircle,
   IconCircleCheck,
+  IconCircleMinus,
   IconFlask,
   IconLoader,
 } from '@tabler/icons-react';
@@ -17,19 +18,18 @@ import { isPrimary, useNodeShards } from '@/api/databases/shards';
 import { useCanStartDrill } from '@/api/failures/drills';
 import { useIncidents } from '@/api/failures/incidents';
 import { messageOf } from '@/api/http';
-import type { Incident } from '@/api/types';
 import { useLive } from '@/live/LiveProvider';
 import { useNow } from '@/ui/Ago';
 import { SubmitButton } from '@/ui/forms/SubmitButton';
 import { StatusIcon } from '@/ui/Status';
 import { DrillDialog } from './DrillDialog';
 import classes from './drills.module.css';
-import { type Conditions, incidentSince, missReason, tourSteps } from './tour';
+import { type BusiestNode, incidentSince, type Step, tourSteps } from './tour';
 import { endTour, startTour, type TourStart, useTour } from './useTour';
 
 const NODE = 2;
 const DATABASE = 'demo';
-/** Seconds before the incident whose CPU usage counts as well. */
+/** Seconds before a step whose CPU usage counts as well. */
 const CPU_BEFORE_SECONDS = 5;
 
 /** Offer of the tour, or the tour itself while it is running. */
@@ -110,9 +110,8 @@ function Tour({ since, seconds }: TourStart) {
   // The node does not go down after a failed drill, so the first step would never complete.
   const failed = !incident && (drill?.status === 'failed' || drill?.status === 'cancelled');
   const reason = drill?.additional_info?.error?.replace(/[^.!?]$/, '$&.');
-  const busiest = useBusiestNode(incident, now);
-  const conditions = { now, drillSeconds: seconds, busiest };
-  const steps = tourSteps(NODE, incident, conditions);
+  const busiest = useBusiestNode();
+  const steps = tourSteps(NODE, incident, { now, drillSeconds: seconds, busiest });
   const current = steps.findIndex(({ outcome }) => outcome === undefined);
   const missed = steps.filter(({ isMissed }) => isMissed).length;
   return (
@@ -121,7 +120,7 @@ function Tour({ since, seconds }: TourStart) {
         <IconFlask size={20} stroke={1.6} aria-hidden />
         <h2>Guided tour: reboot node {NODE}</h2>
         {incident && (
-          <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+          <Link to="/activity/incidents/$uid" params={{ uid: String(incident.uid) }}>
             {isOver ? 'Open report' : 'Open incident'}
           </Link>
         )}
@@ -139,34 +138,16 @@ function Tour({ since, seconds }: TourStart) {
         </p>
       )}
       <ol aria-live="polite">
-        {steps.map(({ title, explanation, promise, outcome, isMissed }, index) => (
-          <li
-            key={title}
-            data-state={outcome ? 'done' : index === current ? 'now' : 'later'}
-            data-missed={isMissed || undefined}
-          >
-            <StepIcon
-              isDone={outcome !== undefined}
-              isNow={index === current}
-              isMissed={isMissed}
-            />
-            <div>
-              <strong>{title}</strong>
-              {(outcome !== undefined || index === current) && <p>{explanation}</p>}
-              {outcome && <p className={classes.outcome}>{outcome}</p>}
-              <p>
-                {isMissed ? 'Not as expected: ' : 'Expected: '}
-                {promise}.
-              </p>
-            </div>
-          </li>
+        {steps.map((step, index) => (
+          <TourStep key={step.title} step={step} isNow={index === current} />
         ))}
       </ol>
       {missed > 0 && (
         <p className={classes.failed}>
           <StatusIcon tone="attention" />
           <span>
-            {missed} of {steps.length} steps did not meet expectations. {missReason(conditions)}
+            {missed} of {steps.length} steps did not meet expectations. The page of the incident
+            shows when each step took place.
           </span>
         </p>
       )}
@@ -181,19 +162,41 @@ function Tour({ since, seconds }: TourStart) {
   );
 }
 
-/** Return the node with the highest mean CPU usage while clients could be affected by the incident. */
-function useBusiestNode(incident: Incident | undefined, now: number): Conditions['busiest'] {
+function TourStep({ step, isNow }: { step: Step; isNow: boolean }) {
+  const { title, explanation, promise, outcome, isMissed, reason } = step;
+  const isDone = outcome !== undefined;
+  return (
+    <li data-state={isDone ? 'done' : isNow ? 'now' : 'later'} data-missed={isMissed || undefined}>
+      <StepIcon step={step} isNow={isNow} />
+      <div>
+        <strong>{title}</strong>
+        {isNow && <p>{explanation}</p>}
+        {outcome && <p className={classes.outcome}>{outcome}</p>}
+        <p>
+          {isMissed ? 'Not as expected: ' : 'Expected: '}
+          {promise}.
+        </p>
+        {reason && <p>{reason}</p>}
+      </div>
+    </li>
+  );
+}
+
+/** Return a function that finds the node with the highest mean CPU usage between two instants. */
+function useBusiestNode(): (from: number, to: number) => BusiestNode | undefined {
   const live = useLive();
-  const nodes = useQuery(nodesQuery).data;
-  if (!incident || !nodes) return undefined;
-  const from = Math.floor(incident.began_ms / 1000) - CPU_BEFORE_SECONDS;
-  const to = Math.floor(Math.min(incident.ended_ms ?? now, now) / 1000);
-  const ring = live.ring('nodes');
-  const usage = nodes.map(({ uid }) => ({
-    node: uid,
-    share: meanBusy(ring.read(String(uid), 'cpu_idle', from, to)),
-  }));
-  return usage.filter(({ share }) => !Number.isNaN(share)).sort((a, b) => b.share - a.share)[0];
+  const nodes = useQuery(nodesQuery).data ?? [];
+  return (from, to) => {
+    const ring = live.ring('nodes');
+    const [first, last] = [Math.floor(from / 1000) - CPU_BEFORE_SECONDS, Math.floor(to / 1000)];
+    return nodes
+      .map(({ uid }) => ({
+        node: uid,
+        share: meanBusy(ring.read(String(uid), 'cpu_idle', first, last)),
+      }))
+      .filter(({ share }) => !Number.isNaN(share))
+      .sort((a, b) => b.share - a.share)[0];
+  };
 }
 
 function meanBusy(idle: Float64Array): number {
@@ -203,16 +206,13 @@ function meanBusy(idle: Float64Array): number {
     : Number.NaN;
 }
 
-interface StepIconProps {
-  isDone: boolean;
-  isNow: boolean;
-  isMissed: boolean;
-}
-
-function StepIcon({ isDone, isNow, isMissed }: StepIconProps) {
+function StepIcon({ step, isNow }: { step: Step; isNow: boolean }) {
+  const { outcome, isMissed, isUnmeasured } = step;
   if (isMissed)
     return <IconAlertTriangle size={18} aria-label="not as expected" className={classes.missed} />;
-  if (isDone) return <IconCircleCheck size={18} aria-label="done" className={classes.done} />;
+  if (isUnmeasured) return <IconCircleMinus size={18} aria-label="not measured" className="dim" />;
+  if (outcome !== undefined)
+    return <IconCircleCheck size={18} aria-label="done" className={classes.done} />;
   return isNow ? (
     <IconLoader size={18} aria-label="in progress" />
   ) : (

@@ -2,7 +2,7 @@
  * Table of the event log. The console filters it, new events appear immediately, and older pages
  * load on request.
  */
-import { SegmentedControl } from '@mantine/core';
+import { Button, SegmentedControl } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
@@ -28,7 +28,13 @@ const columns = (
   toggle: (incident: number) => void,
   open: ReadonlySet<number>,
 ): Column<EventRow>[] => [
-  { id: 'time', header: 'Time', width: 180, cell: ({ event }) => <Stamp time={event.time} /> },
+  {
+    id: 'time',
+    header: 'Time',
+    isTime: true,
+    width: 180,
+    cell: ({ event }) => <Stamp time={event.time} />,
+  },
   {
     id: 'ago',
     header: 'Age',
@@ -93,7 +99,7 @@ function GroupHead({ row, group: { incident, count, since }, toggle, open }: Gro
           <Chevron size={13} aria-hidden />
           {plural(count, 'event')} since <Stamp time={since} />
         </button>
-        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+        <Link to="/activity/incidents/$uid" params={{ uid: String(incident.uid) }}>
           Incident
         </Link>
       </span>
@@ -152,8 +158,8 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
           value={span.chosen}
           onChange={(chosen) => onFilter({ span: chosen as LogRange['chosen'] })}
           data={[
-            { value: 'all', label: 'All events' },
             { value: 'range', label: span.label },
+            { value: 'all', label: 'All events' },
           ]}
         />
       </div>
@@ -170,6 +176,11 @@ export function EventLog({ filter, onFilter, span, bdbUid }: Props) {
               <span>
                 {log.error ? messageOf(log.error) : 'Try a longer time range or fewer filters.'}
               </span>
+              {!log.error && span.chosen === 'range' && (
+                <Button variant="default" onClick={() => onFilter({ span: 'all' })}>
+                  Show all events
+                </Button>
+              )}
             </EmptyState>
           }
         />

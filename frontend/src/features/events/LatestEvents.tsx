@@ -37,7 +37,7 @@ export function LatestEvents() {
             {group && (
               <>
                 {' '}
-                <Link to="/timeline/incident/$uid" params={{ uid: String(group.incident.uid) }}>
+                <Link to="/activity/incidents/$uid" params={{ uid: String(group.incident.uid) }}>
                   Incident with {plural(group.count, 'event')}
                 </Link>
               </>

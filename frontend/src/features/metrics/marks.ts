@@ -122,7 +122,7 @@ export function useEventMarks({ bdb, node }: MarkScope = {}): readonly ChartMark
         ...mark,
         open: () =>
           void navigate({
-            to: '/timeline',
+            to: '/activity/timeline',
             search: ({ range, from, to }) => ({ range, from, to, event: mark.events }),
           }),
       })),

@@ -4,7 +4,7 @@ import type { Bdb, Node, Shard } from '@/api/types';
 import { findProblems, healthyText } from './problems';
 
 const node = (uid: number, agent_status = 'connected') =>
-  ({ uid, status: 'active', agent_status, last_seen: '2026-01-01T00:00:00Z' }) as Node;
+  ({ uid, status: 'active', agent_status, unavailable_since: '2026-01-01T00:00:00Z' }) as Node;
 const bdb = (status = 'active') => ({ uid: 1, name: 'demo', status }) as Bdb;
 const shard = (part: Partial<Shard> = {}) =>
   ({
@@ -20,6 +20,13 @@ const texts = (...args: Parameters<typeof findProblems>) =>
   findProblems(...args).map(({ text }) => text.replaceAll('\u00a0', ' '));
 
 describe('findProblems', () => {
+  it('counts the downtime from when the node became unavailable, not from the last update of its object', () => {
+    const down = { ...node(2), status: 'down', last_seen: '2026-01-01T00:00:00Z' } as Node;
+    const unavailable_since = '2026-01-01T00:00:48Z';
+    const [problem] = findProblems([{ ...down, unavailable_since }]);
+    expect(problem?.since).toBe(Date.parse(unavailable_since));
+  });
+
   it('is empty when nothing is wrong', () => {
     expect(texts([node(1)], [shard()], [bdb()])).toEqual([]);
   });
@@ -63,8 +70,8 @@ describe('findProblems', () => {
         since: 5_000,
         consequences: ['2 shards failed over'],
         banner: true,
-        page: '/timeline/incident/10',
-        link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
+        page: '/activity/incidents/10',
+        link: { to: '/activity/incidents/$uid', params: { uid: '10' } },
       },
     ]);
   });
@@ -99,8 +106,8 @@ describe('findProblems', () => {
         since: 7,
         consequences: ['x'],
         banner: true,
-        page: '/timeline/incident/10',
-        link: { to: '/timeline/incident/$uid', params: { uid: '10' } },
+        page: '/activity/incidents/10',
+        link: { to: '/activity/incidents/$uid', params: { uid: '10' } },
       },
     ]);
     expect(texts([node(2)], [], [], [{ ...lost, to: 2_007 }])).toEqual([

@@ -19,10 +19,10 @@ export interface Problem {
   /** Path of the page that shows no banner because it is about this problem. */
   page?: string;
   link:
-    | { to: '/timeline' }
+    | { to: '/activity/timeline' }
     | { to: '/nodes' }
     | { to: '/nodes/$uid'; params: { uid: string } }
-    | { to: '/timeline/incident/$uid'; params: { uid: string } }
+    | { to: '/activity/incidents/$uid'; params: { uid: string } }
     | { to: '/databases/$uid/shards'; params: { uid: string } }
     | { to: '/databases/$uid/configuration'; params: { uid: string } };
 }
@@ -112,7 +112,7 @@ function alarmProblems(
             ? { to: '/databases/$uid/shards', params: { uid: String(bdb) } }
             : node !== undefined
               ? { to: '/nodes/$uid', params: { uid: String(node) } }
-              : { to: type === 'alarm_node_cpu_utilization' ? '/nodes' : '/timeline' },
+              : { to: type === 'alarm_node_cpu_utilization' ? '/nodes' : '/activity/timeline' },
       };
     });
 }
@@ -140,13 +140,11 @@ function nodesDown(nodes: readonly Node[], outages: readonly OngoingOutage[]): P
       const outage = outages.find(
         ({ node: uid, shard, to }) => uid === node.uid && shard === undefined && to === null,
       );
-      const lastSeen = outage?.from ?? Date.parse(node.last_seen ?? '');
+      const since = outage?.from ?? Date.parse(node.unavailable_since ?? '');
       return {
         tone: 'broken',
-        text: Number.isNaN(lastSeen)
-          ? `Node ${node.uid} is down`
-          : `Node ${node.uid} has been down`,
-        ...(Number.isNaN(lastSeen) ? {} : { since: lastSeen }),
+        text: Number.isNaN(since) ? `Node ${node.uid} is down` : `Node ${node.uid} has been down`,
+        ...(Number.isNaN(since) ? {} : { since }),
         banner: true,
         ...(outage
           ? { consequences: outage.consequences, ...incidentLink(outage) }
@@ -187,8 +185,8 @@ function returning(outages: readonly OngoingOutage[]): Problem[] {
 
 function incidentLink({ uid }: OngoingOutage): Pick<Problem, 'link' | 'page'> {
   return {
-    link: { to: '/timeline/incident/$uid', params: { uid: String(uid) } },
-    page: `/timeline/incident/${uid}`,
+    link: { to: '/activity/incidents/$uid', params: { uid: String(uid) } },
+    page: `/activity/incidents/${uid}`,
   };
 }
 
@@ -197,11 +195,11 @@ function lostAgents(nodes: readonly Node[]): Problem[] {
   return nodes
     .filter((node) => node.status !== 'down' && node.agent_status === 'lost')
     .map((node) => {
-      const lastSeen = Date.parse(node.last_seen ?? '');
+      const since = Date.parse(node.unavailable_since ?? '');
       return {
         tone: 'attention',
         text: `The agent of node ${node.uid} has not responded`,
-        ...(Number.isNaN(lastSeen) ? {} : { since: lastSeen }),
+        ...(Number.isNaN(since) ? {} : { since }),
         banner: true,
         link: { to: '/nodes/$uid', params: { uid: String(node.uid) } },
       };

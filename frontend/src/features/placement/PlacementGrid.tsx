@@ -14,7 +14,7 @@ export const PlacementGrid = memo(function PlacementGrid({ model }: { model: Pla
   const isSingle = pairs.every(
     ({ cells, plannedCells }) => cells.length + plannedCells.length === 1,
   );
-  const columns = `repeat(${nodes.length}, minmax(150px, 1fr))`;
+  const columns = `repeat(${nodes.length}, minmax(var(--node-column), 1fr))`;
   const template = isSingle ? columns : `112px ${columns}`;
   const count = (uid: number) =>
     pairs.reduce((sum, { cells }) => sum + cells.filter(({ node }) => node === uid).length, 0);

@@ -191,3 +191,25 @@ it('warns if the browser would drop the session cookie', () => {
   show();
   expect(screen.getByRole('alert').textContent).toContain('Open the console with https://');
 });
+
+it('explains lost passwords only on demand', () => {
+  const help = screen.getByText('Help with signing in').closest('details');
+  expect(help?.open).toBe(false);
+  expect(help?.textContent).toContain('shardboard reset-admin-password');
+});
+
+it('shows progress while the console checks the password', async () => {
+  let answer = (_: Response) => {};
+  answered.mockImplementationOnce(
+    () =>
+      new Promise<Response>((resolve) => {
+        answer = resolve;
+      }),
+  );
+  signIn();
+  expect(
+    (await screen.findByRole<HTMLButtonElement>('button', { name: 'Signing in…' })).disabled,
+  ).toBe(true);
+  answer(Response.json({}));
+  await waitFor(() => expect(onDone).toHaveBeenCalledOnce());
+});

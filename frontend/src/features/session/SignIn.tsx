@@ -1,5 +1,5 @@
 /** Sign-in form. Secrets leave this component only in the request. */
-import { Alert, Button, Divider, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Alert, Button, Divider, Loader, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { sessionQuery, signIn } from '@/api/access/session';
@@ -166,8 +166,13 @@ export function SignIn({ next, ssoError, onDone }: Props) {
           {ssoError && !entry.failure && !hasMoreFields && (
             <Alert color="red">{ssoErrorMessage(ssoError)}</Alert>
           )}
-          <Button type="submit" size="sm" loading={entry.busy} disabled={!ready}>
-            Sign in
+          <Button
+            type="submit"
+            size="sm"
+            disabled={!ready || entry.busy}
+            leftSection={entry.busy && <Loader size={14} color="gray" />}
+          >
+            {entry.busy ? 'Signing in…' : 'Sign in'}
           </Button>
           {!hasMoreFields && <SingleSignOn next={next} />}
           {hasMoreFields && (
@@ -183,14 +188,27 @@ export function SignIn({ next, ssoError, onDone }: Props) {
             </Button>
           )}
         </Stack>
-        {!hasMoreFields && (
-          <p className={classes.hint}>
-            At its first start, the console prints a user and a password in its terminal, unless{' '}
-            <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.
-          </p>
-        )}
+        {!hasMoreFields && <SignInHelp />}
       </form>
     </main>
+  );
+}
+
+/** Where the first password is, and how a lost one is replaced. */
+function SignInHelp() {
+  return (
+    <details className={classes.hint}>
+      <summary>Help with signing in</summary>
+      <p>
+        At its first start, the console prints a user and a password in its terminal, unless{' '}
+        <code>SHARDBOARD_ADMIN_USER</code> and <code>SHARDBOARD_ADMIN_PASSWORD</code> are set.
+      </p>
+      <p>
+        If you do not know your password, ask an administrator to set a new one. If there is no
+        other administrator, run <code>shardboard reset-admin-password</code> on the console’s
+        machine.
+      </p>
+    </details>
   );
 }
 

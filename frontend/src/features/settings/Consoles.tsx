@@ -24,7 +24,15 @@ export function Consoles({ may }: { may: boolean }) {
   const [operation, setOperation] = useState<Operation>();
   const close = () => setOperation(undefined);
   const invalidateAfter = useInvalidateAfter(consolesQuery);
-  if (consoles && consoles.length < 2) return null;
+  if (consoles && consoles.length < 2)
+    return (
+      <Card title="Consoles">
+        <p className={classes.intro}>
+          This cluster has one console. Several consoles that share a PostgreSQL database take over
+          from each other.
+        </p>
+      </Card>
+    );
   return (
     <div className={classes.form}>
       <Card title="Consoles">

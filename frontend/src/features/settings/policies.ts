@@ -21,7 +21,20 @@ export interface SettingDeclaration {
   zero?: string;
 }
 
+/** Groups of the Settings page that contain settings of the cluster. */
+export type PolicyGroup =
+  | 'cluster'
+  | 'failover'
+  | 'placement'
+  | 'resharding'
+  | 'security'
+  | 'notifications'
+  | 'retention'
+  | 'drills'
+  | 'backups';
+
 export interface Section {
+  group: PolicyGroup;
   title: string;
   rules: readonly SettingDeclaration[];
 }
@@ -34,6 +47,43 @@ const PROXIES = {
 
 export const SECTIONS: readonly Section[] = [
   {
+    group: 'cluster',
+    title: 'New databases',
+    rules: [
+      {
+        name: 'default_oss_cluster',
+        label: 'Cluster API',
+        help: 'If on, cluster-aware clients can discover which node serves which key of a sharded database.',
+      },
+    ],
+  },
+  {
+    group: 'cluster',
+    title: 'Endpoints',
+    rules: [
+      {
+        name: 'default_sharded_proxy_policy',
+        label: 'Proxies of sharded databases',
+        help: 'Nodes on which the endpoint listens.',
+        choices: PROXIES,
+      },
+      {
+        name: 'default_non_sharded_proxy_policy',
+        label: 'Proxies of databases with one shard',
+        help: 'Nodes on which the endpoint listens.',
+        choices: PROXIES,
+      },
+      {
+        name: 'endpoint_rebind_propagation_grace_time',
+        label: 'Grace period of old addresses',
+        help: 'How long the old address still responds after the endpoint of a database has moved to another node.',
+        unit: 'seconds',
+        zero: 'none',
+      },
+    ],
+  },
+  {
+    group: 'failover',
     title: 'Node failures',
     rules: [
       {
@@ -67,6 +117,7 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    group: 'failover',
     title: 'Replicas of failed nodes',
     rules: [
       {
@@ -101,6 +152,24 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    group: 'placement',
+    title: 'Shards and memory',
+    rules: [
+      {
+        name: 'default_shards_placement',
+        label: 'Shard placement',
+        help: 'Dense fills one node after the other; sparse spreads the shards.',
+        choices: { dense: 'dense', sparse: 'sparse' },
+      },
+      {
+        name: 'shards_overbooking',
+        label: 'Allow memory overbooking',
+        help: 'If on, the memory limits of all databases together can exceed the memory of the nodes.',
+      },
+    ],
+  },
+  {
+    group: 'placement',
     title: 'Zones',
     rules: [
       {
@@ -111,45 +180,8 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
-    title: 'New databases',
-    rules: [
-      {
-        name: 'default_shards_placement',
-        label: 'Shard placement',
-        help: 'Dense fills one node after the other; sparse spreads the shards.',
-        choices: { dense: 'dense', sparse: 'sparse' },
-      },
-      {
-        name: 'default_sharded_proxy_policy',
-        label: 'Proxies of sharded databases',
-        help: 'Nodes on which the endpoint listens.',
-        choices: PROXIES,
-      },
-      {
-        name: 'default_non_sharded_proxy_policy',
-        label: 'Proxies of databases with one shard',
-        help: 'Nodes on which the endpoint listens.',
-        choices: PROXIES,
-      },
-      {
-        name: 'default_oss_cluster',
-        label: 'Cluster API',
-        help: 'If on, cluster-aware clients can discover which node serves which key of a sharded database.',
-      },
-      {
-        name: 'data_internode_encryption',
-        label: 'Encryption between nodes',
-        help: 'If on, shards and proxies of a database authenticate each other and encrypt their connections. If off, anyone who can reach the ports of shards can connect to them.',
-      },
-      {
-        name: 'shards_overbooking',
-        label: 'Allow memory overbooking',
-        help: 'If on, the memory limits of all databases together can exceed the memory of the nodes.',
-      },
-    ],
-  },
-  {
-    title: 'Backups and moves',
+    group: 'resharding',
+    title: 'Moving slots',
     rules: [
       {
         name: 'resharding_pace',
@@ -157,29 +189,10 @@ export const SECTIONS: readonly Section[] = [
         help: 'Gentle gives priority to client requests. Fast moves slots at full speed while requests wait.',
         choices: { gentle: 'gentle', fast: 'fast' },
       },
-      {
-        name: 'backup_pace',
-        label: 'Backup pace',
-        help: 'Gentle uses only CPU time that clients do not need, so backups of busy databases take longer. Fast backs up at full speed while requests wait.',
-        choices: { gentle: 'gentle', fast: 'fast' },
-      },
-      {
-        name: 'backup_max_bytes_per_second',
-        label: 'Maximum rate of backups',
-        help: 'Uncompressed data per second that all backups on a node read together. Set a limit if backups must not saturate the network.',
-        unit: 'bytes',
-        zero: 'unlimited',
-      },
-      {
-        name: 'endpoint_rebind_propagation_grace_time',
-        label: 'Grace period of old addresses',
-        help: 'How long the old address still responds after the endpoint of a database has moved to another node.',
-        unit: 'seconds',
-        zero: 'none',
-      },
     ],
   },
   {
+    group: 'security',
     title: 'Sign-in',
     rules: [
       {
@@ -202,6 +215,24 @@ export const SECTIONS: readonly Section[] = [
         unit: 'seconds',
       },
       {
+        name: 'second_factor_required',
+        label: 'Require two-factor authentication',
+        help: 'Applies to users with a password in Shardboard. Users without an authenticator app set one up at the next sign-in. Their sessions, and programs that use only a password, are rejected immediately.',
+      },
+      {
+        name: 'cm_session_timeout_minutes',
+        ofCluster: true,
+        label: 'End idle sessions after',
+        help: 'A session is idle if no page of the web UI is open. All sessions end after 12 hours.',
+        unit: 'minutes',
+      },
+    ],
+  },
+  {
+    group: 'security',
+    title: 'Passwords',
+    rules: [
+      {
         name: 'password_min_length',
         ofCluster: true,
         label: 'Minimum password length',
@@ -221,17 +252,16 @@ export const SECTIONS: readonly Section[] = [
         unit: 'days',
         zero: 'unlimited',
       },
+    ],
+  },
+  {
+    group: 'security',
+    title: 'Network',
+    rules: [
       {
-        name: 'second_factor_required',
-        label: 'Require two-factor authentication',
-        help: 'Applies to users with a password in Shardboard. Users without an authenticator app set one up at the next sign-in. Their sessions, and programs that use only a password, are rejected immediately.',
-      },
-      {
-        name: 'cm_session_timeout_minutes',
-        ofCluster: true,
-        label: 'End idle sessions after',
-        help: 'A session is idle if no page of the web UI is open. All sessions end after 12 hours.',
-        unit: 'minutes',
+        name: 'data_internode_encryption',
+        label: 'Encryption between nodes',
+        help: 'If on, shards and proxies of a database authenticate each other and encrypt their connections. If off, anyone who can reach the ports of shards can connect to them.',
       },
       {
         name: 'shard_firewall',
@@ -251,39 +281,8 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
-    title: 'Retention',
-    rules: [
-      {
-        name: 'events_keep_days',
-        label: 'Events',
-        help: 'Also applies to incidents, which are derived from events.',
-        unit: 'days',
-        zero: 'forever',
-      },
-      {
-        name: 'audit_keep_days',
-        label: 'Audit records',
-        help: 'The audit log shows which records were removed.',
-        unit: 'days',
-        zero: 'forever',
-      },
-      {
-        name: 'max_saved_events_per_type',
-        label: 'Events per type',
-        help: 'The newest events are kept. Events of the last day are always kept.',
-        zero: 'unlimited',
-      },
-      {
-        name: 'actions_keep_days',
-        label: 'Finished actions',
-        help: 'Also applies to the steps of actions, restores, and imports.',
-        unit: 'days',
-        zero: 'forever',
-      },
-    ],
-  },
-  {
-    title: 'Mail server for notifications',
+    group: 'notifications',
+    title: 'Mail server',
     rules: [
       {
         name: 'smtp_host',
@@ -319,12 +318,65 @@ export const SECTIONS: readonly Section[] = [
     ],
   },
   {
+    group: 'retention',
+    title: 'Events, records, and actions',
+    rules: [
+      {
+        name: 'events_keep_days',
+        label: 'Events',
+        help: 'Also applies to incidents, which are derived from events.',
+        unit: 'days',
+        zero: 'forever',
+      },
+      {
+        name: 'max_saved_events_per_type',
+        label: 'Events per type',
+        help: 'The newest events are kept. Events of the last day are always kept.',
+        zero: 'unlimited',
+      },
+      {
+        name: 'audit_keep_days',
+        label: 'Audit records',
+        help: 'The audit log shows which records were removed.',
+        unit: 'days',
+        zero: 'forever',
+      },
+      {
+        name: 'actions_keep_days',
+        label: 'Finished actions',
+        help: 'Also applies to the steps of actions, restores, and imports.',
+        unit: 'days',
+        zero: 'forever',
+      },
+    ],
+  },
+  {
+    group: 'drills',
     title: 'Drills',
     rules: [
       {
         name: 'drills_enabled',
         label: 'Allow drills',
         help: 'Administrators can cause failures deliberately. Do not allow drills if databases serve production traffic.',
+      },
+    ],
+  },
+  {
+    group: 'backups',
+    title: 'Load of backups',
+    rules: [
+      {
+        name: 'backup_pace',
+        label: 'Backup pace',
+        help: 'Gentle uses only CPU time that clients do not need, so backups of busy databases take longer. Fast backs up at full speed while requests wait.',
+        choices: { gentle: 'gentle', fast: 'fast' },
+      },
+      {
+        name: 'backup_max_bytes_per_second',
+        label: 'Maximum rate of backups',
+        help: 'Uncompressed data per second that all backups on a node read together. Set a limit if backups must not saturate the network.',
+        unit: 'bytes',
+        zero: 'unlimited',
       },
     ],
   },

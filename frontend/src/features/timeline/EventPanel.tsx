@@ -75,7 +75,7 @@ function Details({
       />
       <EventRefs event={event} />
       {incident && (
-        <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+        <Link to="/activity/incidents/$uid" params={{ uid: String(incident.uid) }}>
           Open incident of {failedComponent(incident)}
         </Link>
       )}

@@ -26,6 +26,12 @@ describe('hasUsedForm', () => {
     }
   });
 
+  it('is true for a field that belongs to a form elsewhere on the page', () => {
+    document.body.innerHTML = '<form id="policy"></form><input id="name" form="policy">';
+    use('name', 'input');
+    expect(hasUsedForm()).toBe(true);
+  });
+
   it('ignores filters, which are in the URL', () => {
     use('filter', 'input');
     expect(hasUsedForm()).toBe(false);

@@ -5,7 +5,7 @@ const touched = new Set<Element>();
 /** Watch the forms of the page. Returns a function that stops this. */
 export function watchInput(): () => void {
   const onInput = ({ target }: Event) => {
-    const form = target instanceof Element ? target.closest('form') : null;
+    const form = formOf(target);
     if (form) touched.add(form);
   };
   // Selections in lists change no native input, but start with one of the other events.
@@ -15,6 +15,13 @@ export function watchInput(): () => void {
     for (const name of names) document.removeEventListener(name, onInput, true);
     touched.clear();
   };
+}
+
+/** Return the form of an element. The attribute `form` of a field can name a form that does not contain it. */
+function formOf(target: EventTarget | null): Element | null {
+  if (!(target instanceof Element)) return null;
+  const owner = 'form' in target ? target.form : null;
+  return owner instanceof HTMLFormElement ? owner : target.closest('form');
 }
 
 /** Return whether the page has a form that the user has used. */

@@ -9,6 +9,7 @@ import {
   useRef,
 } from 'react';
 import type { Zone } from '@/lib/time';
+import { usePrinting } from '../usePrinting';
 import { useZone } from '../useZone';
 import classes from './Chart.module.css';
 import { ChartMenu } from './ChartMenu';
@@ -55,6 +56,7 @@ export function PlotCard(props: Props) {
   const axis = useTimeAxis();
   const zone = useZone();
   const scheme = useComputedColorScheme('light');
+  const printing = usePrinting();
   const host = useRef<HTMLDivElement>(null);
   const empty = useRef<HTMLDivElement>(null);
   const markLabel = useRef<HTMLDivElement>(null);
@@ -63,7 +65,7 @@ export function PlotCard(props: Props) {
   const redraw = useRef(() => {});
   const marksNow = useLatest(marks);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new color scheme requires a new plot, because colors are read once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new color scheme requires a new plot, because colors are read once; printing draws all plots
   useEffect(() => {
     if (!host.current) return;
     const width = () => host.current?.clientWidth ?? 0;
@@ -96,7 +98,7 @@ export function PlotCard(props: Props) {
       plot.current = null;
       newPlot.destroy();
     };
-  }, [build, source, axis, height, zone, scheme]);
+  }, [build, source, axis, height, zone, scheme, printing]);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: changes of these values redraw the plot
   useEffect(() => redraw.current(), [marks, version]);

@@ -1,6 +1,7 @@
 /** Small chart without axes, for the shared time range. */
 import { useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
+import { usePrinting } from '../usePrinting';
 import { resolveColor } from './palette';
 import { onScreen } from './plot/onScreen';
 import { useTimeAxis } from './TimeAxisContext';
@@ -19,8 +20,9 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
   const ref = useRef<HTMLCanvasElement>(null);
   const axis = useTimeAxis();
   const scheme = useComputedColorScheme('light');
+  const printing = usePrinting();
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the color depends on the scheme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the color depends on the scheme; printing draws all sparklines
   useEffect(() => {
     const canvas = ref.current;
     if (!canvas) return;
@@ -52,7 +54,7 @@ export function Sparkline({ source, color, label, height = 28, max }: Props) {
       observer.disconnect();
       for (const stop of stops) stop();
     };
-  }, [source, color, height, axis, scheme, max]);
+  }, [source, color, height, axis, scheme, max, printing]);
 
   return (
     <canvas

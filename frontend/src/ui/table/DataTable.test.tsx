@@ -1,15 +1,17 @@
 // @dom
 import { act, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { printing } from '@/lib/printing';
+import { setZone } from '@/lib/time';
 import { DataTable } from './DataTable';
 import { MAX_RENDERED_ROWS } from './useVirtualRows';
 
 const HEIGHT = 600;
 
-function page(count: number) {
+function page(count: number, overflowY: 'auto' | 'visible' = 'auto') {
   const rows = Array.from({ length: count }, (_, at) => at + 1);
   render(
-    <main style={{ overflowY: 'auto' }}>
+    <main style={{ overflowY }}>
       <DataTable
         label="Numbers"
         columns={[
@@ -67,6 +69,27 @@ describe('DataTable', () => {
     expect(screen.getByText('510').closest('tr')?.getAttribute('aria-rowindex')).toBe('511');
   });
 
+  it('renders the visible rows of a long table that the window scrolls', () => {
+    const main = page(1_000, 'visible');
+    expect(shown()[0]).toBe(1);
+    expect(shown().length).toBeLessThan(60);
+    Object.defineProperty(main, 'scrollTop', { value: 500 * 33, configurable: true });
+    vi.spyOn(window, 'scrollY', 'get').mockReturnValue(500 * 33);
+    act(() => {
+      fireEvent.scroll(window);
+    });
+    expect(shown()).toContain(510);
+    expect(shown()).not.toContain(1);
+  });
+
+  it('renders all rows of a long table on paper', () => {
+    page(1_000);
+    act(() => printing.set(true));
+    expect(shown()).toHaveLength(1_000);
+    act(() => printing.set(false));
+    expect(shown().length).toBeLessThan(60);
+  });
+
   it('keeps the row with the keyboard focus while scrolling', () => {
     const main = page(1_000);
     screen.getByRole('button', { name: '3' }).focus();
@@ -88,5 +111,13 @@ describe('DataTable', () => {
     fireEvent.click(head);
     fireEvent.click(head);
     expect(shown()[0]).toBe(1_000);
+  });
+
+  it('shows the time zone in the header of a column with times', () => {
+    setZone('utc');
+    const columns = [{ id: 'at', header: 'Started', isTime: true, cell: () => '04:03:07' }];
+    render(<DataTable label="Runs" columns={columns} rows={[1]} rowKey={(row) => row} />);
+    expect(screen.getByRole('columnheader').textContent).toBe('Started (UTC)');
+    setZone('local');
   });
 });

@@ -1,6 +1,7 @@
 /** Table component: columns are declared as data, headers sort the rows, and a click on a row can open an object. */
 import { IconChevronDown, IconChevronUp } from '@tabler/icons-react';
 import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react';
+import { ZoneName } from '../ZoneName';
 import classes from './DataTable.module.css';
 import { useVirtualRows, type VirtualRow } from './useVirtualRows';
 
@@ -16,6 +17,8 @@ export interface Column<T> {
   descendingFirst?: boolean;
   align?: 'left' | 'right';
   width?: string | number;
+  /** Whether the cells are absolute times. The header then contains the time zone. */
+  isTime?: boolean;
   /** Whether to hide the column on narrow screens. */
   optional?: boolean;
 }
@@ -34,6 +37,16 @@ interface Props<T> {
 }
 
 const SKELETON_ROWS = 4;
+
+function titleOf<T>({ headerContent, header, isTime }: Column<T>): ReactNode {
+  const title = headerContent ?? header;
+  if (!isTime) return title;
+  return (
+    <>
+      {title} <ZoneName />
+    </>
+  );
+}
 
 export function DataTable<T>(props: Props<T>) {
   const { label, columns, rows, rowKey, onOpen, initialSort, empty, focusable } = props;
@@ -85,7 +98,7 @@ export function DataTable<T>(props: Props<T>) {
               >
                 {column.sort ? (
                   <button type="button" onClick={() => sortBy(column)}>
-                    {column.header}
+                    {titleOf(column)}
                     {sort?.id === column.id &&
                       (sort.descending ? (
                         <IconChevronDown size={12} />
@@ -94,7 +107,7 @@ export function DataTable<T>(props: Props<T>) {
                       ))}
                   </button>
                 ) : (
-                  (column.headerContent ?? column.header)
+                  titleOf(column)
                 )}
               </th>
             ))}
@@ -116,6 +129,7 @@ export function DataTable<T>(props: Props<T>) {
                     key={column.id}
                     style={{ textAlign: column.align }}
                     data-optional={column.optional || undefined}
+                    data-label={column.header || undefined}
                   >
                     {column.cell(row)}
                   </td>
@@ -161,7 +175,7 @@ function visibleRows<T>(
   });
 }
 
-function sortRows<T>(
+export function sortRows<T>(
   rows: readonly T[] | undefined,
   columns: readonly Column<T>[],
   sort: Props<T>['initialSort'],

@@ -1,6 +1,18 @@
 /** Virtualization of tables with hundreds of rows: only visible rows are rendered, so that the cost per second does not depend on the table size. */
-import { defaultRangeExtractor, type Range, useVirtualizer } from '@tanstack/react-virtual';
+import {
+  defaultRangeExtractor,
+  elementScroll,
+  observeElementOffset,
+  observeElementRect,
+  observeWindowOffset,
+  observeWindowRect,
+  type Range,
+  useVirtualizer,
+  type VirtualizerOptions,
+  windowScroll,
+} from '@tanstack/react-virtual';
 import { type RefObject, useLayoutEffect, useState } from 'react';
+import { usePrinting } from '../usePrinting';
 
 /** Maximum number of rows that are all rendered, so that the search of the browser finds them. */
 export const MAX_RENDERED_ROWS = 150;
@@ -41,13 +53,15 @@ interface Options {
 }
 
 export function useVirtualRows({ table, count, keyOf, columns }: Options): VirtualRows {
-  const isLong = count > MAX_RENDERED_ROWS;
+  const printing = usePrinting();
+  const isLong = count > MAX_RENDERED_ROWS && !printing;
   const [margin, setMargin] = useState(0);
   const widths = useWidths(isLong, table, columns);
   const rows = useVirtualizer<HTMLElement, HTMLTableRowElement>({
     count: isLong ? count : 0,
     enabled: isLong,
     getScrollElement: () => scrollerOf(table.current),
+    ...ofAnyScroller,
     estimateSize: () => ROW,
     getItemKey: keyOf,
     overscan: OVERSCAN_ROWS,
@@ -60,8 +74,7 @@ export function useVirtualRows({ table, count, keyOf, columns }: Options): Virtu
     const scroller = isLong && scrollerOf(table.current);
     const body = table.current?.tBodies[0];
     if (!scroller || !body) return;
-    const top = body.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
-    const now = Math.round(top + scroller.scrollTop);
+    const now = Math.round(body.getBoundingClientRect().top + startOf(scroller));
     if (now !== margin) setMargin(now);
   });
   if (!isLong) return ALL;
@@ -77,13 +90,39 @@ export function useVirtualRows({ table, count, keyOf, columns }: Options): Virtu
   };
 }
 
-/** Return the element that scrolls the table vertically. The wrapper of the table scrolls only horizontally. */
-function scrollerOf(table: HTMLElement | null): HTMLElement | null {
+/** Return the element that scrolls the table vertically, or the window. The wrapper of the table scrolls only horizontally. */
+function scrollerOf(table: HTMLElement | null): HTMLElement {
   for (let box = table?.parentElement?.parentElement; box; box = box.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(box).overflowY)) return box;
   }
-  return document.documentElement;
+  // The types of the library know only one kind of scroller.
+  return window as unknown as HTMLElement;
 }
+
+const isWindow = (scroller: unknown): boolean => scroller === window;
+
+/** Functions of the library for tables that an element scrolls, or the window. */
+const ofAnyScroller: Pick<
+  VirtualizerOptions<HTMLElement, HTMLTableRowElement>,
+  'observeElementRect' | 'observeElementOffset' | 'scrollToFn'
+> = {
+  observeElementRect: (rows, report) =>
+    isWindow(rows.scrollElement)
+      ? observeWindowRect(rows as never, report)
+      : observeElementRect(rows, report),
+  observeElementOffset: (rows, report) =>
+    isWindow(rows.scrollElement)
+      ? observeWindowOffset(rows as never, report)
+      : observeElementOffset(rows, report),
+  scrollToFn: (offset, options, rows) =>
+    isWindow(rows.scrollElement)
+      ? windowScroll(offset, options, rows as never)
+      : elementScroll(offset, options, rows),
+};
+
+/** Return the distance from the top of the viewport to the start of the scrolled content, upwards. */
+const startOf = (scroller: HTMLElement): number =>
+  isWindow(scroller) ? window.scrollY : scroller.scrollTop - scroller.getBoundingClientRect().top;
 
 function withFocused(range: Range, table: HTMLElement | null): number[] {
   const found = defaultRangeExtractor(range);

@@ -2,7 +2,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { CompareView } from '@/features/benchmarks/compare/CompareView';
 import classes from '../pages.module.css';
-import { BenchmarkTabs } from './BenchmarkTabs';
+import { SectionHead } from '../SectionHead';
 
 export function BenchmarkComparePage() {
   const { uids, baseline, group, column } = useSearch({ from: '/shell/benchmarks/compare' });
@@ -10,8 +10,7 @@ export function BenchmarkComparePage() {
   const numbers = uids.split(',').map(Number).filter(Boolean);
   return (
     <div className={classes.page}>
-      <h1>Compare runs</h1>
-      <BenchmarkTabs />
+      <SectionHead section="benchmarks" />
       <CompareView
         choice={{ uids: numbers, baseline, group, column }}
         onChange={(part) =>

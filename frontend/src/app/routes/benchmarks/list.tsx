@@ -4,15 +4,14 @@ import { useNavigate } from '@tanstack/react-router';
 import { ROLE_DENIED_TEXT, usePermission } from '@/api/access/session';
 import { RunTable } from '@/features/benchmarks/RunTable';
 import classes from '../pages.module.css';
-import { BenchmarkTabs } from './BenchmarkTabs';
+import { SectionHead } from '../SectionHead';
 
 export function BenchmarksPage() {
   const navigate = useNavigate();
   const may = usePermission('edit');
   return (
     <div className={classes.page}>
-      <div className={classes.head}>
-        <h1>Benchmarks</h1>
+      <SectionHead section="benchmarks">
         <Button
           disabled={!may}
           title={may ? undefined : ROLE_DENIED_TEXT}
@@ -20,8 +19,7 @@ export function BenchmarksPage() {
         >
           New run
         </Button>
-      </div>
-      <BenchmarkTabs />
+      </SectionHead>
       <RunTable />
     </div>
   );

@@ -4,14 +4,13 @@ import { ScenarioLibrary } from '@/features/benchmarks/scenarios/ScenarioLibrary
 import { ScenarioRunTable } from '@/features/benchmarks/scenarios/ScenarioRunTable';
 import { Card } from '@/ui/Card';
 import classes from '../pages.module.css';
-import { BenchmarkTabs } from './BenchmarkTabs';
+import { SectionHead } from '../SectionHead';
 
 export function ScenariosPage() {
   const navigate = useNavigate();
   return (
     <div className={classes.page}>
-      <h1>Benchmarks</h1>
-      <BenchmarkTabs />
+      <SectionHead section="benchmarks" />
       <Card title="Scenario runs" flush>
         <ScenarioRunTable />
       </Card>

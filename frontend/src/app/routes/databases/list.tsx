@@ -7,6 +7,7 @@ import { FirstSteps } from '@/features/databases/create/FirstSteps';
 import { DatabaseList } from '@/features/databases/list/DatabaseList';
 import { AddNodeButton } from '@/features/nodes/AddNode';
 import classes from '../pages.module.css';
+import { SectionHead } from '../SectionHead';
 
 export function DatabasesPage() {
   const { data: bdbs } = useQuery(bdbsQuery);
@@ -14,10 +15,7 @@ export function DatabasesPage() {
   const navigate = useNavigate({ from: '/databases' });
   return (
     <div className={classes.page}>
-      <div className={classes.head}>
-        <h1>Databases</h1>
-        {bdbs?.length !== 0 && <CreateButton />}
-      </div>
+      <SectionHead section="databases">{bdbs?.length !== 0 && <CreateButton />}</SectionHead>
       <DatabaseList
         text={q}
         onText={(text) =>

@@ -33,10 +33,10 @@ export function BackUpNow({ bdb, onClose }: Props) {
       onClose={onClose}
     >
       {locations?.length === 0 ? (
-        <span>
+        <p>
           No location is configured yet. An administrator can add one on the{' '}
-          <Link to="/backups">Backups</Link> page.
-        </span>
+          <Link to="/databases/backups">Backups</Link> page.
+        </p>
       ) : (
         <NativeSelect
           label="Location"

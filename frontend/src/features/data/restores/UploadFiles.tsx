@@ -17,10 +17,10 @@ export function UploadFiles({ uploads }: { uploads: Uploads }) {
   const [isOver, setIsOver] = useState(false);
   if (locations?.length === 0)
     return (
-      <span>
+      <p>
         Uploaded files are stored in a location until they are imported. An administrator can add
-        one on the <Link to="/backups">Backups</Link> page.
-      </span>
+        one on the <Link to="/databases/backups">Backups</Link> page.
+      </p>
     );
   const location = chosen ?? locations?.[0]?.uid;
   const add = (files: Iterable<File>) => uploads.add([...files], location);

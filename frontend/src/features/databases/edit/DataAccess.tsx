@@ -85,7 +85,7 @@ export function DataAccess({ bdb, onClose }: { bdb: Bdb; onClose: () => void }) 
           Add role
         </Button>
       </div>
-      <span className="dim">Create roles and rules on the Users page.</span>
+      <span className="dim">Create roles and access lists in Settings.</span>
     </SubmitDialog>
   );
 }

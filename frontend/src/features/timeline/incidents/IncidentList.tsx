@@ -5,6 +5,7 @@ import type { Incident } from '@/api/types';
 import { formatPreciseDuration } from '@/lib/time';
 import { Ago, Elapsed, Stamp } from '@/ui/Ago';
 import { Card } from '@/ui/Card';
+import { EmptyState } from '@/ui/EmptyState';
 import { Status } from '@/ui/Status';
 import { type Column, DataTable } from '@/ui/table/DataTable';
 import { databaseName, failedComponent } from './incidentText';
@@ -23,13 +24,13 @@ const COLUMNS: readonly Column<Incident>[] = [
     id: 'lost',
     header: 'Component',
     cell: (incident) => (
-      <Link to="/timeline/incident/$uid" params={{ uid: String(incident.uid) }}>
+      <Link to="/activity/incidents/$uid" params={{ uid: String(incident.uid) }}>
         {failedComponent(incident)}
       </Link>
     ),
   },
   { id: 'state', header: 'State', cell: ({ state }) => STATES[state] },
-  { id: 'time', header: 'Down since', cell: ({ began }) => <Stamp time={began} /> },
+  { id: 'time', header: 'Down since', isTime: true, cell: ({ began }) => <Stamp time={began} /> },
   { id: 'ago', header: 'Age', optional: true, cell: ({ began }) => <Ago time={began} /> },
   {
     id: 'lasted',
@@ -81,16 +82,23 @@ function Unserved({ databases }: { databases: Incident['databases'] }) {
 export function IncidentList() {
   const navigate = useNavigate();
   const rows = useIncidents();
-  if (!rows?.length) return null;
   return (
-    <Card title="Incidents" flush>
+    <Card flush>
       <DataTable
         label="Incidents"
         columns={COLUMNS}
         rows={rows}
         rowKey={({ uid }) => uid}
         onOpen={({ uid }) =>
-          navigate({ to: '/timeline/incident/$uid', params: { uid: String(uid) } })
+          navigate({ to: '/activity/incidents/$uid', params: { uid: String(uid) } })
+        }
+        empty={
+          <EmptyState title="No incidents">
+            <span>
+              When a node or a single primary is lost, its incident shows when the outage was
+              detected, which replicas were promoted, and for how long clients were affected.
+            </span>
+          </EmptyState>
         }
       />
     </Card>

@@ -58,7 +58,7 @@ export function IncidentView({ uid, charts, renderActions }: Props) {
           The event log keeps a limited number of events. The events of this incident may have been
           removed.
         </span>
-        <Link to="/timeline">Open the timeline</Link>
+        <Link to="/activity/timeline">Open the timeline</Link>
       </EmptyState>
     );
   }
