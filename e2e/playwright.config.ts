@@ -36,7 +36,7 @@ export default defineConfig({
     },
   },
   projects: [
-    { name: 'pages', testMatch: '*.spec.ts' },
+    { name: 'pages', testMatch: '**/*.spec.ts' },
     { name: 'bench', testMatch: 'speed.bench.ts', timeout: 180_000 },
     { name: 'many', testMatch: 'many.bench.ts' },
     { name: 'run', testMatch: 'run.bench.ts' },

@@ -95,7 +95,7 @@ def names_of_tests(path: str) -> frozenset[str]:
     ("path", "expected"),
     [
         ("backend/tests/test_security_claims.py", "test_sentences_are_short"),
-        ("e2e/tests/security.spec.ts", "scripts that a page inserts do not run and count as errors"),
+        ("e2e/tests/access/security.spec.ts", "scripts that a page inserts do not run and count as errors"),
         ("engine/tier/src/log/tests.rs", "a_directory_has_one_owner"),
     ],
 )

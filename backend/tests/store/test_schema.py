@@ -139,6 +139,18 @@ def test_required_additions_are_rejected(
     assert problem in list(script.Compatibility(connection, script.describe(previous())).problems())
 
 
+@pytest.mark.parametrize(("ondelete", "problems"), [("CASCADE", []), (None, ["children: new foreign key fk_added"])])
+def test_new_columns_with_keys_are_accepted_if_deletions_still_work(
+    script: ModuleType, connection: sa.Connection, ondelete: str | None, problems: list[str]
+) -> None:
+    changed = changed_column("name")
+    table = changed.tables["children"]
+    table.append_column(sa.Column("added", sa.Integer))
+    table.append_constraint(sa.ForeignKeyConstraint(["added"], ["parents.uid"], name="fk_added", ondelete=ondelete))
+    changed.create_all(connection)
+    assert list(script.Compatibility(connection, script.describe(previous())).problems()) == problems
+
+
 def test_rows_that_the_previous_release_cannot_insert_are_reported(
     script: ModuleType, connection: sa.Connection
 ) -> None:

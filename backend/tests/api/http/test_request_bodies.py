@@ -17,6 +17,8 @@ from shardboard.console import Console
 from shardboard.errors import Unavailable
 
 WITHOUT_LOGIN = {
+    ("POST", "/v1/device_logins"),
+    ("POST", "/v1/device_logins/token"),
     ("POST", "/v1/session"),
     ("POST", "/v1/session/continue"),
     ("POST", "/v1/session/second_factor"),

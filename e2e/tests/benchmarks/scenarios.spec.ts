@@ -1,7 +1,7 @@
 /** Scenarios in the web UI: the library, the start of a run, its progress and result, and the end of an aborted run. */
 import type { APIRequestContext } from '@playwright/test';
-import { examine } from '../appearance.ts';
-import { expect, test } from '../fixtures.ts';
+import { examine } from '../../appearance.ts';
+import { expect, test } from '../../fixtures.ts';
 
 interface Run {
   uid: number;

@@ -1,8 +1,8 @@
 /** Benchmarks in the web UI: live figures, the result, and the comparison of two runs. */
 import type { APIRequestContext, Page } from '@playwright/test';
-import { examine } from '../appearance.ts';
-import { expect, test } from '../fixtures.ts';
-import { allowDrills, createSmall, shardsOf } from '../rest.ts';
+import { examine } from '../../appearance.ts';
+import { expect, test } from '../../fixtures.ts';
+import { allowDrills, createSmall, shardsOf } from '../../rest.ts';
 
 const NAME = 'bench-target';
 
